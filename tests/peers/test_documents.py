@@ -182,7 +182,7 @@ def test_replay_unexpectedness_example() -> None:
 
 
 def test_replay_several_k_in_one_call() -> None:
-    with sm.Evaluator(REPLAY_PRED, REPLAY_TRUE, columns=REPLAY, convention="replay-0.9") as ev:
+    with Evaluator(REPLAY_PRED, REPLAY_TRUE, columns=REPLAY, convention="replay-0.9") as ev:
         frame = ev.evaluate(["mrr"], k=[1, 3])
     assert dict(zip(frame["k"], frame["value"], strict=True)) == exactly({1: 0, 3: 0.5})
 

@@ -13,8 +13,8 @@ More tables: `items` ({a = {price=3, category=["x", "y"], features=[1, 0]}}), `a
 ({u1 = "a:1 b:0"}: rewards; {u1 = "a:1@0.5"}: reward and propensity).
 
 Cases of the same settings and shape of tables become one table, in which the key of a user is
-`case_id, user_id`. A case whose numbers depend on a table as a whole stays alone: metrics of runs,
-a history, a catalogue, the largest cutoff of a call.
+`case_id, user_id`, and each case a slice. A case whose numbers depend on a table as a whole stays
+alone: a history, a catalogue, the largest cutoff of a call.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ KEYS = {
 }  # fmt: skip
 OF_USERS = ["recommendations", "interactions", "history", "baseline", "logs"]
 USER = ["case_id", "user_id"]
-# per-user metrics whose values depend on the items of all users
-OF_THE_WHOLE = {"accuracy", "auc", "fallout", "gauc", "hole", "mcc"}
+# metrics whose values depend on the items of all users, also in a slice of them
+OF_THE_WHOLE = {"accuracy", "auc", "debiased", "fallout", "gauc", "hole", "judged", "mcc"}
 
 
 @dataclass
@@ -119,9 +119,11 @@ class Case:
     def batch(self) -> str:
         """Name what cases of one call have in common."""
         given, rows = self.given, self.rows()
-        common = {name: given.get(name) for name in ("ids", "settings", "items", "aspects")}
+        common = {name: given.get(name) for name in ("ids", "items", "aspects")}
         if self.is_alone:
-            return repr((common, {name: given.get(name) for name in (*OF_USERS, "largest_k")}))
+            whole = {name: given.get(name) for name in (*OF_USERS, "largest_k", "settings")}
+            return repr((common, whole))
+        common |= {"order": self.order, "rows": self.order_of_rows}
         shapes: dict[str, Any] = {n: shape(rows[n]) for n in OF_USERS if n in rows}
         repeated = [name for name, of_table in rows.items() if repeats(of_table)]
         if repeated or "items" in given or "aspects" in given:
@@ -132,12 +134,18 @@ class Case:
         return repr((common, shapes))
 
     @property
+    def order(self) -> str:
+        order: str = self.settings.get("order", "auto")
+        return order
+
+    @property
+    def order_of_rows(self) -> bool:
+        """May the order of the rows of a table change a value?"""
+        return "row" in (self.order, self.settings.get("ties"))
+
+    @property
     def is_alone(self) -> bool:
-        return (
-            CATALOG.metrics[self.metric].grain == "run"
-            or self.metric in OF_THE_WHOLE
-            or bool({"history", "largest_k"} & self.given.keys())
-        )
+        return self.metric in OF_THE_WHOLE or bool({"history", "largest_k"} & self.given.keys())
 
 
 def repeats(rows: Sequence[tuple[Any, ...]]) -> bool:
@@ -170,7 +178,7 @@ def batches(cases: Sequence[Case]) -> list[list[Case]]:
 
 def frames(cases: Sequence[Case]) -> dict[str, pd.DataFrame]:
     """Make one table of each kind; the users of different cases are different users."""
-    settings, places = cases[0].settings, range(1 if cases[0].is_alone else len(cases))
+    order, places = cases[0].order, range(1 if cases[0].is_alone else len(cases))
     rows = {name: list(of_case) for name, of_case in cases[0].rows().items()}
     for name in rows.keys() & set(OF_USERS):
         rows[name] = [
@@ -180,8 +188,7 @@ def frames(cases: Sequence[Case]) -> dict[str, pd.DataFrame]:
         rows["aspects"] = [
             ((place, row[0]), *row[1:]) for place in places for row in rows["aspects"]
         ]
-    order = settings.get("order", "auto")
-    if "row" not in (order, settings.get("ties")):
+    if not cases[0].order_of_rows:
         # only rank or score may give the order, so the rows come the other way round
         rows = {name: of_table[::-1] for name, of_table in rows.items()}
     found = {"recommendations": recommendation_frame(rows.pop("recommendations"), order)}
@@ -214,20 +221,20 @@ def asked_of(cases: Sequence[Case], calls: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def wrong(cases: Sequence[Case], *, with_settings: bool = False) -> list[str]:
-    """Evaluate the cases of a batch in one call, and say what is not as worked by hand.
-
-    `with_settings`: the settings stand inside the calls; the evaluator has none.
-    """
-    calls = [case.call(with_settings=with_settings) for case in cases]
-    settings, alone = ({} if with_settings else cases[0].settings), cases[0].is_alone
+def wrong(cases: Sequence[Case]) -> list[str]:
+    """Evaluate the cases of a batch in one call, and say what is not as worked by hand."""
+    alone = cases[0].is_alone
+    # settings of one case stand in the evaluator, those of several inside the calls
+    settings = cases[0].settings if alone else {}
+    calls = [case.call(with_settings=not alone) for case in cases]
     tables = frames(cases)
     if alone:
         del tables["users"]
         tables = {n: table.drop(columns="case_id", errors="ignore") for n, table in tables.items()}
     of_users = [call for call, case in zip(calls, cases, strict=True) if case.users is not None]
     key: Any = "user_id" if alone else USER
-    options = {"settings": settings, "key": key}
+    # the rows need no checks: test_validate and test_settings have those that are refused
+    options = {"settings": settings, "key": key, "trust_input": True, "threads": 1}
     with known_warnings(), Evaluator(**tables, **options) as evaluator:
         asked = asked_of(cases, calls)
         means = evaluator.evaluate(asked, by=None if alone else "origin")
