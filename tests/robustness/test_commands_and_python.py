@@ -366,7 +366,7 @@ def test_a_command_gives_what_the_python_call_gives(
 ) -> None:
     folder = tmp_path_factory.mktemp("files")
 
-    @settings(SEARCH, max_examples=4)
+    @settings(SEARCH, max_examples=2)
     @given(question=questions(command))
     def search(question: Question) -> None:
         compared(question, folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -39,13 +39,6 @@ HOSTILE = [
     "é", "ö", "İ", "ß", "日本語", "🙂", "\u200b", "\u202e", "\ud800", "ﬀ", "A", "ａ", " ", "",
     "sqlmetrics_row", "sqlmetrics_recommendations", "component_1", "label_1", "main", "temp",
 ]  # fmt: skip
-
-
-def some(values: Iterable[str], always: Collection[str]) -> list[str]:
-    """Return some values, and every sixth of the others."""
-    values = list(values)
-    assert set(always) <= set(values)
-    return [*always, *[value for value in values if value not in always][::6]]
 
 
 PIECES = [
