@@ -27,36 +27,9 @@ THIRD_PARTY = (
     "ignore:PySpark does not yet fully support pandas:FutureWarning",
 )
 
-# tests of one engine whose cases mostly repeat others -> the parameter, and the number of cases of
-# which one runs without --exhaustive
-SAMPLED = {
-    # Spark plans each for seconds
-    ("spark", "test_options"): ("options", 5),
-    ("spark", "test_settings"): ("settings", 3),
-    ("spark", "test_variants"): ("first", 5),
-    ("spark", "test_whole_lists"): ("first", 3),
-    # test_databases.py evaluates all metrics and variants in ClickHouse and Postgres
-    ("clickhouse", "test_options"): ("options", 3),
-    ("clickhouse", "test_settings"): ("settings", 3),
-    ("clickhouse", "test_variants"): ("first", 3),
-    ("postgres", "test_variants"): ("first", 3),
-    ("clickhouse", "test_whole_lists"): ("first", 3),
-    # tests/sql/test_statements.py runs such statements
-    ("duckdb", "test_options"): ("options", 4),
-    ("duckdb", "test_settings"): ("settings", 4),
-    ("duckdb", "test_variants"): ("first", 3),
-    ("duckdb", "test_whole_lists"): ("first", 3),
-}
 
-
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        case = getattr(item, "callspec", None)
-        engine = case.params.get("engine") if case is not None else None
-        parameter, one_of = SAMPLED.get((engine, getattr(item, "originalname", "")), ("", 1))
-        if parameter and case.indices[parameter] % one_of:
-            item.add_marker("exhaustive")
         if Path(__file__).parent in item.path.parents:
             for warning in THIRD_PARTY:
                 item.add_marker(pytest.mark.filterwarnings(warning))
