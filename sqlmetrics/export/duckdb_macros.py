@@ -235,6 +235,7 @@ class _Bodies:
     settings: Settings
     fallback: Settings | None
     readers: _ListReaders
+    planners: dict[bool, Planner] = field(default_factory=dict)
 
     def request(self, spec: MetricSpec) -> MetricRequest:
         """Resolve a metric; lists are ordered by rank if the table has such a column.
@@ -299,6 +300,12 @@ class _Bodies:
         return request
 
     def _planner(self, needs_relevance: bool = False) -> Planner:
+        """Return the planner of all macros: it plans the stages that they share once."""
+        if needs_relevance not in self.planners:
+            self.planners[needs_relevance] = self._new_planner(needs_relevance)
+        return self.planners[needs_relevance]
+
+    def _new_planner(self, needs_relevance: bool) -> Planner:
         tables = {
             name: Table(name, (), dict.fromkeys(columns, "DOUBLE"))
             for name, columns in _COLUMNS.items()
