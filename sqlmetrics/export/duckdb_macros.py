@@ -595,6 +595,7 @@ def script(
     macros: list[str] = []
     left_out: dict[str, str] = {}
     requests: dict[str, MetricRequest] = {}
+    bodies_of: dict[str, _Body] = {}
     named = [_plain_name(catalog, metric) for metric in metrics]
     for name, spec in {name: MetricSpec(name) for name in named or _all_names(catalog)}.items():
         try:
@@ -607,7 +608,7 @@ def script(
                 raise UsageError(f"{name}: ", error) from error
             left_out[name] = error.message.spelled(in_files)
             continue
-        requests[name] = request
+        requests[name], bodies_of[name] = request, body
         macros.append(_macro(name, body, None, _about(request)))
     if not requests:
         name, why = next(iter(left_out.items()))
@@ -627,7 +628,7 @@ def script(
         body = bodies.body(of_users, per_user=True)
         macros.insert(1, _macro("per_user", body, DEFAULT_K, about))
     example = "ndcg" if "ndcg" in requests else next(iter(requests))
-    examples += [_example(example, bodies.body([requests[example]]), "10"), "        one metric"]
+    examples += [_example(example, bodies_of[example], "10"), "        one metric"]
     header = _HEADER.format(
         version=__version__,
         convention=chosen.convention.name,
