@@ -29,6 +29,7 @@ from sqlmetrics.report.build import _examples, _leaderboard
 from sqlmetrics.report.content import Content
 from sqlmetrics.report.figures import plotted
 from tests.support.calls import studied
+from tests.support.evaluators import Evaluator
 from tests.support.report_html import BUNDLE, Read
 from tests.support.reports import (
     FAIR,
@@ -151,7 +152,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_shapes(shape: Shape) -> None:
-    with sm.Evaluator(**shape.tables) as evaluator:
+    with Evaluator(**shape.tables) as evaluator:
         theirs = evaluator.evaluate(shape.metrics, shape.k)
         with studied(evaluator, Question(shape.metrics, shape.k, shape.primary)) as study:
             if "model" in theirs:
@@ -182,7 +183,7 @@ def _check_examples(study: Study, shape: Shape) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_reports_of_all_shapes(shape: Shape) -> None:
-    with sm.Evaluator(**shape.tables) as evaluator:
+    with Evaluator(**shape.tables) as evaluator:
         report = evaluator.report(shape.metrics, shape.k, primary=shape.primary)
     assert_sound(report.content)
 
@@ -222,7 +223,7 @@ def figures_of(content: Content) -> list[str]:
 
 def test_a_report_of_metrics_of_the_whole_run() -> None:
     tables = {**FEW, "history": HISTORY}
-    with sm.Evaluator(**tables) as evaluator:
+    with Evaluator(**tables) as evaluator:
         content = evaluator.report("coverage@4").content
     assert figures_of(content) == ["scores", "exposure", "popularity", "popularity_lift"]
     assert content.examples == []
@@ -280,7 +281,7 @@ def test_the_result_in_one_sentence(study: Study) -> None:
 )
 def test_results_of_other_kinds(lists: Any, metric: str, result: str) -> None:
     history = pd.DataFrame({"user_id": ["v", "w", "w"], "item_id": ["a", "a", "b"]})
-    with sm.Evaluator(lists, {"u": ["a"]}, history=history, check=False) as evaluator:
+    with Evaluator(lists, {"u": ["a"]}, history=history) as evaluator:
         content = evaluator.report(metric, primary=metric, examples=False).content
     assert content.result == result
     assert content.differs == ""
@@ -312,7 +313,7 @@ def test_nothing_is_left_in_a_connection() -> None:
         connection.execute("CREATE TABLE lists AS SELECT * FROM GOOD")
         connection.execute("CREATE TABLE truth AS SELECT * FROM TRUTH")
         before = all_names()
-        with sm.Evaluator("lists", "truth", connection=connection) as evaluator:
+        with Evaluator("lists", "truth", connection=connection) as evaluator:
             content = evaluator.report("precision", [2, 4]).content
             with pytest.raises(UsageError, match="nothing to draw"):
                 evaluator.plot("wins", "precision@4")
@@ -328,7 +329,7 @@ def test_nothing_is_left_in_a_connection() -> None:
 
 def test_nothing_more_is_kept_than_by_evaluate() -> None:
     metrics = ["precision@4"]
-    with sm.Evaluator(TWO, TRUTH, users=USER_TABLE) as evaluator:
+    with Evaluator(TWO, TRUTH, users=USER_TABLE) as evaluator:
         before = evaluator.evaluate(metrics, by="country")
         evaluator.check(metrics)
         kept = dict(evaluator.engine.kept())
@@ -384,7 +385,7 @@ def test_partitions_change_nothing(
     found = []
     for partitions in (1, 3):
         with (
-            sm.Evaluator(**tables, partitions=partitions) as evaluator,
+            Evaluator(**tables, partitions=partitions) as evaluator,
             studied(evaluator, question) as study,
         ):
             found.append({name: getattr(study, name) for name in answers})
@@ -395,7 +396,7 @@ def test_partitions_change_nothing(
 
 
 def few(**more: Any) -> sm.Evaluator:
-    return sm.Evaluator(TWO, TRUTH, **more)
+    return Evaluator(TWO, TRUTH, **more)
 
 
 @pytest.mark.parametrize(
@@ -452,11 +453,11 @@ def test_nothing_to_draw() -> None:
         "popularity_lift": "the table history",
         "trade_off": "several models",
     }
-    with sm.Evaluator(GOOD, TRUTH) as one, studied(one, Question("precision@4")) as study:
+    with Evaluator(GOOD, TRUTH) as one, studied(one, Question("precision@4")) as study:
         for figure, need in needs.items():
             with pytest.raises(UsageError, match=f"{figure}: .*nothing to draw; .*{need}"):
                 plotted(figure, study)
-    whole = sm.Evaluator(TWO, TRUTH, history=HISTORY)
+    whole = Evaluator(TWO, TRUTH, history=HISTORY)
     with whole, pytest.raises(UsageError, match=r"distribution: nothing to draw; .*per-user"):
         whole.plot("distribution", "coverage@4")
 
@@ -476,7 +477,7 @@ def test_no_report_of_several_conventions_or_by_spark() -> None:
 
 
 def test_what_is_missing_is_said() -> None:
-    with sm.Evaluator(None, TRUTH) as one, pytest.raises(MissingTableError, match="recommend"):
+    with Evaluator(None, TRUTH) as one, pytest.raises(MissingTableError, match="recommend"):
         one.report()
     metrics = ["ndcg@4", "popularity@4"]
     with few() as evaluator:
@@ -545,7 +546,7 @@ def test_names_of_files_that_are_no_pages(files: list[str], tmp_path: Path, name
 
 @pytest.mark.usefixtures("bundle")
 def test_a_report_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
-    with sm.Evaluator(GOOD.head(6), TRUTH.head(5)) as evaluator:
+    with Evaluator(GOOD.head(6), TRUTH.head(5)) as evaluator:
         report = evaluator.report("precision@4")
     report.save(tmp_path / "a.HTML")  # the evaluator is closed
     assert (tmp_path / "a.HTML").read_text(encoding="utf-8") == report.html
@@ -604,7 +605,7 @@ def test_hostile_names_are_only_text() -> None:
     # except for its texts, the page is the same as with other names
     pages, contents = [], []
     for names in (HOSTILE, ("one", "two", "three")):
-        with sm.Evaluator(**renamed(FEW, names)) as evaluator:
+        with Evaluator(**renamed(FEW, names)) as evaluator:
             report = evaluator.report("precision@4", title=names[0])
         pages.append(Read(report.html))
         contents.append(report.content)
@@ -651,7 +652,7 @@ def test_a_large_report_is_small() -> None:
     }
     truth = {user: random.choice(items, 20, False).tolist() for user in users}
     of_users = pd.DataFrame({"user_id": users, "city": [f"city {user % 300}" for user in users]})
-    with sm.Evaluator(models, truth, users=of_users) as evaluator:
+    with Evaluator(models, truth, users=of_users) as evaluator:
         report = evaluator.report(k=range(1, 101), by="city")
     assert_sound(report.content)
     assert len(report.content.leaderboard.rows) == 15
