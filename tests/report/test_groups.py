@@ -17,7 +17,16 @@ from sqlmetrics.report.figures import KINDS
 from tests.support.calls import studied
 from tests.support.evaluators import Evaluator
 from tests.support.paths import DATA
-from tests.support.reports import GROUPED_ITEMS, HISTORY, METRICS, RECOMMENDED, TRUTH, K, same
+from tests.support.reports import (
+    GROUPED_ITEMS,
+    HISTORY,
+    METRICS,
+    RECOMMENDED,
+    TRUTH,
+    K,
+    content_of,
+    same,
+)
 
 Z = NormalDist().inv_cdf(0.975)
 
@@ -206,8 +215,9 @@ def test_trade_offs_have_the_further_metrics_by_default() -> None:
     tables = {"history": HISTORY, "items": GROUPED_ITEMS.assign(category=categories)}
     with Evaluator(RECOMMENDED, TRUTH, **tables) as evaluator:
         theirs = evaluator.evaluate(["ndcg", *FURTHER], 10).set_index(["model", "metric"])["value"]
-        content = evaluator.report(check=False, examples=False).content
-        named = evaluator.report(["ndcg@10", "gini@10"], check=False, examples=False).content
+        content = evaluator.report(examples=False).content
+        with studied(evaluator, Question(["ndcg@10", "gini@10"])) as study:
+            (named,) = KINDS["trade_off"](study)
     figures = {one.name: one for section in content.sections for one in section.figures}
     table = figures["trade_off"].table
     assert table is not None
@@ -219,9 +229,7 @@ def test_trade_offs_have_the_further_metrics_by_default() -> None:
     # the leaderboard has only the usual metrics; the definitions have all
     assert not {f"{name}@10" for name in FURTHER} & set(content.leaderboard.metrics)
     assert {*FURTHER} <= {one.metric for one in content.definitions}
-    of_named = {one.name: one for section in named.sections for one in section.figures}
-    assert of_named["trade_off"].table is not None
-    assert list(of_named["trade_off"].table.columns) == ["model", "ndcg@10", "gini@10"]
+    assert list(named.table) == ["model", "ndcg@10", "gini@10"]
 
 
 def test_metrics_whose_tables_have_errors_are_omitted() -> None:
@@ -261,10 +269,11 @@ def test_metrics_whose_tables_have_errors_are_omitted() -> None:
     ids=["no tables", "no history", "everything"],
 )
 def test_what_missing_figures_need(tables: dict[str, Any], missing: str) -> None:
-    with Evaluator(RECOMMENDED, TRUTH, **tables) as evaluator:
-        content = evaluator.report(
-            ["ndcg@4", "inter_list_diversity@4"], check=False, examples=False
-        ).content
+    with (
+        Evaluator(RECOMMENDED, TRUTH, **tables) as evaluator,
+        studied(evaluator, Question(["ndcg@4", "inter_list_diversity@4"])) as study,
+    ):
+        content = content_of(study)
     notes = {section.name: section.note for section in content.sections}
     assert notes.pop("beyond") == missing
     assert not any(notes.values())
@@ -273,7 +282,8 @@ def test_what_missing_figures_need(tables: dict[str, Any], missing: str) -> None
 def test_a_convention_without_popularity_lift() -> None:
     truth = TRUTH.assign(relevance=1)
     with Evaluator(RECOMMENDED, truth, history=HISTORY, convention="ranx") as evaluator:
-        content = evaluator.report(["ndcg@4"], check=False, examples=False).content
+        with studied(evaluator, Question("ndcg@4")) as study:
+            content = content_of(study)
         with pytest.raises(UsageError, match=r"popularity_lift: nothing to draw; .*convention"):
             evaluator.plot("popularity_lift", "ndcg@4")
     (note,) = [section.note for section in content.sections if section.name == "beyond"]
