@@ -8,6 +8,7 @@ and with the lists and interactions as its first queries. macros/arguments.sql i
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import textwrap
@@ -61,7 +62,7 @@ class _Printer:
             ValueError: the statement depends on the cutoff in another way.
         """
         texts = [
-            _with_cutoff(self._evaluators[order].sql(metric, cutoff, dialect=dialect), cutoff)
+            _with_cutoff(_sql(self._evaluators[order], metric, cutoff, dialect), cutoff)
             for cutoff in self.cutoffs
         ]
         if len({*texts}) > 1:
@@ -70,7 +71,7 @@ class _Printer:
 
     def tree(self, metric: str, order: str) -> exp.Expr:
         """Parse a statement of a metric."""
-        text = self._evaluators[order].sql(metric, _CUTOFFS[0], dialect="duckdb")
+        text = _sql(self._evaluators[order], metric, _CUTOFFS[0])
         return sqlglot.parse_one(text, dialect="duckdb")
 
     def needs_relevance(self, metric: str) -> bool:
@@ -98,9 +99,14 @@ def _evaluator(columns: dict[str, str]) -> sm.Evaluator:
     return sm.Evaluator(*map(sm.TableName, _TABLES), columns=columns)
 
 
+@functools.lru_cache(maxsize=32)  # the statements of one metric
+def _sql(evaluator: sm.Evaluator, metric: str, cutoff: int, dialect: Dialect = "duckdb") -> str:
+    return evaluator.sql(metric, cutoff, dialect=dialect)
+
+
 def _prints(evaluator: sm.Evaluator, metric: str) -> bool:
     try:
-        evaluator.sql(metric, _CUTOFFS[0])
+        _sql(evaluator, metric, _CUTOFFS[0])
     except UsageError:
         return False
     return True

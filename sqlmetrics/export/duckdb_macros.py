@@ -235,6 +235,7 @@ class _Bodies:
     settings: Settings
     fallback: Settings | None
     readers: _ListReaders
+    planners: dict[bool, Planner] = field(default_factory=dict)
 
     def request(self, spec: MetricSpec) -> MetricRequest:
         """Resolve a metric; lists are ordered by rank if the table has such a column.
@@ -299,6 +300,12 @@ class _Bodies:
         return request
 
     def _planner(self, needs_relevance: bool = False) -> Planner:
+        """Return the planner of all macros: it plans the stages that they share once."""
+        if needs_relevance not in self.planners:
+            self.planners[needs_relevance] = self._new_planner(needs_relevance)
+        return self.planners[needs_relevance]
+
+    def _new_planner(self, needs_relevance: bool) -> Planner:
         tables = {
             name: Table(name, (), dict.fromkeys(columns, "DOUBLE"))
             for name, columns in _COLUMNS.items()
@@ -588,6 +595,7 @@ def script(
     macros: list[str] = []
     left_out: dict[str, str] = {}
     requests: dict[str, MetricRequest] = {}
+    bodies_of: dict[str, _Body] = {}
     named = [_plain_name(catalog, metric) for metric in metrics]
     for name, spec in {name: MetricSpec(name) for name in named or _all_names(catalog)}.items():
         try:
@@ -600,7 +608,7 @@ def script(
                 raise UsageError(f"{name}: ", error) from error
             left_out[name] = error.message.spelled(in_files)
             continue
-        requests[name] = request
+        requests[name], bodies_of[name] = request, body
         macros.append(_macro(name, body, None, _about(request)))
     if not requests:
         name, why = next(iter(left_out.items()))
@@ -620,7 +628,7 @@ def script(
         body = bodies.body(of_users, per_user=True)
         macros.insert(1, _macro("per_user", body, DEFAULT_K, about))
     example = "ndcg" if "ndcg" in requests else next(iter(requests))
-    examples += [_example(example, bodies.body([requests[example]]), "10"), "        one metric"]
+    examples += [_example(example, bodies_of[example], "10"), "        one metric"]
     header = _HEADER.format(
         version=__version__,
         convention=chosen.convention.name,

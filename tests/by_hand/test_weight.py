@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import statistics
 from collections.abc import Iterable
 from typing import Any
@@ -36,16 +38,33 @@ def source(table: str, dialect: str) -> Any:
 def weights(dialect: str, names: Iterable[str]) -> dict[str, float]:
     """Divide the nodes of the printed statement by those of the query by hand."""
     found = {}
-    for name in names:
-        query = QUERIES[name]
-        options = {key: query.asked[key] for key in ("by", "ci", "per_user") if key in query.asked}
-        try:
-            with evaluator(query.asked, lambda table: source(table, dialect)) as one:
-                sql = one.sql(query.asked["metrics"], dialect=dialect, **options)
-        except sm.UsageError:
-            continue  # the dialect lacks something, such as rows of lists
-        found[name] = nodes(sql, dialect) / nodes(query.sql)
+    for of_tables in by_tables(names):
+        with evaluator(QUERIES[of_tables[0]].asked, lambda table: source(table, dialect)) as one:
+            for name in of_tables:
+                asked = QUERIES[name].asked
+                options = {key: asked[key] for key in ("by", "ci", "per_user") if key in asked}
+                try:
+                    sql = one.sql(asked["metrics"], dialect=dialect, **options)
+                except sm.UsageError:
+                    continue  # the dialect lacks something, such as rows of lists
+                found[name] = nodes(sql, dialect) / nodes_by_hand(name)
     return found
+
+
+def by_tables(names: Iterable[str]) -> list[list[str]]:
+    """Group queries that read the same tables in the same way: one evaluator serves them."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        asked = QUERIES[name].asked
+        of_calls = ("metrics", "by", "ci", "per_user")
+        others = {key: value for key, value in asked.items() if key not in of_calls}
+        groups.setdefault(json.dumps(others, sort_keys=True), []).append(name)
+    return list(groups.values())
+
+
+@functools.cache
+def nodes_by_hand(name: str) -> int:
+    return nodes(QUERIES[name].sql)
 
 
 # a person knows from the result that every group is listed, and compares with one model only; the

@@ -11,7 +11,7 @@ from typing import Any
 import nbformat
 import pytest
 
-import sqlmetrics as sm
+from tests.support.evaluators import Evaluator
 from tests.support.pages import shell_blocks, shell_output
 from tests.support.paths import DATA
 from tests.support.processes import PATIENCE
@@ -61,7 +61,7 @@ def test_the_page_has_the_numbers_of_its_tables() -> None:
     metrics = header[1:]  # no column of users: metrics are means over different ones
     assert metrics[0] == "ndcg@10"
     assert {"recall@10", "coverage@10", "surprisal@10"} < set(metrics)
-    with sm.Evaluator(
+    with Evaluator(
         {model: DATA / f"recommendations_{model}.parquet" for model in MODELS},
         DATA / "interactions.parquet",
         history=DATA / "history.parquet",

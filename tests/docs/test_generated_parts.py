@@ -49,6 +49,7 @@ def test_pages_of_metrics_describe_their_templates_and_cases(generate: ModuleTyp
     assert stale == [], "run python docs/generate.py"
 
 
+@pytest.mark.filterwarnings("ignore::sqlmetrics.errors.DataWarning")  # of the example tables
 def test_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)

@@ -31,6 +31,7 @@ from tests.support.dbt_packages import (
     tables_of,
     yaml_of,
 )
+from tests.support.evaluators import Evaluator
 from tests.support.paths import DATA, ROOT
 
 MODELS = ("als", "popular")
@@ -46,7 +47,7 @@ def evaluator(of: Callable[[str], Any], **options: Any) -> sm.Evaluator:
     """Return an evaluator over the demo tables, two models and all further tables."""
     lists = {model: of(f"recommendations_{model}") for model in MODELS}
     tables = {table: of(table) for table in FURTHER}
-    return sm.Evaluator(lists, **tables, **{"baseline": "popular", **options})
+    return Evaluator(lists, **tables, **{"baseline": "popular", **options})
 
 
 def file_of(table: str) -> Path:

@@ -25,6 +25,7 @@ from sqlmetrics.export.duckdb_macros import script
 from sqlmetrics.metrics.catalog import Catalog, template_root
 from sqlmetrics.sql.templates import environment
 from tests.support.calls import no_propensities_expected
+from tests.support.evaluators import Evaluator
 from tests.support.paths import ROOT
 from tests.support.processes import PATIENCE
 
@@ -34,8 +35,8 @@ OF_SETTINGS = {
     "relative_precision", "snips", "lauc", "sdcg", "insq", "inst", "nerr8", "nerr9", "nerr10",
     "nerr11", "bpm", "alpha_dcg", "nerr_ia", "nnrbp", "upd",
 }  # fmt: skip
-# cutoffs within lists, beyond all lists and beyond the most relevant items; None: whole lists
-CUTOFFS: list[list[int] | None] = [[1, 3, 10, 60], None]
+# within lists, beyond all lists and the most relevant items
+CUTOFFS = [1, 10, 60]
 MACRO = re.compile(r"^CREATE OR REPLACE MACRO sm_(\w+)\((.*?)(?:, )?k := (\w+)\) AS TABLE$", re.M)
 
 
@@ -134,12 +135,15 @@ WORLDS = {
     "rank and score": dict,
     "few columns": as_few_columns_as_possible,
 }
-# what needs a column that a table has too few of
-NEED_MORE = {
-    *("doubly_robust", "auc", "kendall_tau", "spearman_rho", "err", "pfound"),
-    *(one.name for one in CATALOG.metrics.values() if one.family in ("judged", "ratings")),
-    *("fallout", "ndpm", "pairwise_accuracy", "pearson", "pwa", "relevance_position"),
-}
+# The bodies of macros do not depend on the columns of tables: macros that they share add missing
+# columns. So each column has a metric of each kind that reads it.
+METRICS = {
+    # by rank; by score even where lists have ranks; of the whole run; with a baseline
+    "rank and score": ["ndcg", "auc", "kendall_tau", "pr_auc", "coverage", "unexpectedness"],
+    # without relevance, with gains of 1; aspects of users; one model; no propensities
+    "few columns": ["ndcg", "cwl", "alpha_ndcg", "err_ia", "coverage", "unexpectedness", "ips",
+                    "snips"],
+}  # fmt: skip
 
 
 def name_in(table: str) -> str:
@@ -148,14 +152,31 @@ def name_in(table: str) -> str:
 
 
 def connect(text: str, tables: Mapping[str, pd.DataFrame]) -> duckdb.DuckDBPyConnection:
-    """Open a database with the macros, made in one go, and the tables; every other is a view."""
+    """Open a database with the macros, made in one go, and the tables."""
     connection = duckdb.connect(config={"threads": 1})
     connection.execute(text)
+    add(connection, tables)
+    return connection
+
+
+def add(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Add tables, or replace them; every other is a view."""
     for number, (table, frame) in enumerate(tables.items()):
         connection.register(f"frame_{number}", frame)
         copy = f'"{name_in(table)}" AS FROM frame_{number}'
-        connection.execute(f"CREATE {'VIEW' if number % 2 else 'TABLE'} {copy}")
-    return connection
+        kind = "VIEW" if number % 2 else "TABLE"
+        connection.execute(f"CREATE OR REPLACE {kind} {copy}")
+
+
+@pytest.fixture(scope="module")
+def shell() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database with all macros, and two lists, one without hits: nDCG at 1 is 1/2, so at 2."""
+    with connect(standard(), {}) as connection:
+        connection.execute("CREATE TABLE recs AS FROM (VALUES (1, 7, 1), (1, 8, 2), (2, 8, 1)) "
+                           "AS lists (user_id, item_id, rank)")  # fmt: skip
+        connection.execute("CREATE TABLE truth AS FROM (VALUES (1, 7), (2, 9)) "
+                           "AS truth (user_id, item_id)")  # fmt: skip
+        yield connection
 
 
 def called(
@@ -200,40 +221,45 @@ def assert_same(found: pd.DataFrame, expected: pd.DataFrame, where: str) -> None
 
 @pytest.mark.parametrize("kind", WORLDS)
 @pytest.mark.filterwarnings("ignore:.*there is no column relevance")  # cwl assumes 1
-def test_every_macro_gives_what_the_evaluator_gives(kind: str) -> None:
+def test_every_macro_gives_what_the_evaluator_gives(
+    shell: duckdb.DuckDBPyConnection, kind: str
+) -> None:
     tables = WORLDS[kind](world())
-    metrics = [name for name in of_metrics() if kind != "few columns" or name not in NEED_MORE]
+    metrics = METRICS.get(kind) or of_metrics()
     assert not {"rmse", "brier"} & {*metrics}  # they need scores, which a list with ranks lacks
     logs = list(tables["logs"].itertuples(index=False))
-    with connect(standard(), tables) as connection, sm.Evaluator(**tables) as evaluator:
-        for cutoffs in CUTOFFS:
-            with no_propensities_expected(logs):
-                expected = evaluator.evaluate(metrics, k=cutoffs)
-            for position, metric in enumerate(metrics):
-                found = called(connection, metric, macros()[metric], cutoffs)
-                label = expected["metric"].drop_duplicates().iloc[position]
-                rows = expected[expected["metric"] == label]
-                assert list(found.columns) == ["model", *(c for c in rows if c != "model")]
-                assert_same(found, rows, f"{metric} at {cutoffs}")
+    add(shell, tables)
+    with Evaluator(**tables) as evaluator, no_propensities_expected(logs):
+        expected = pd.concat(evaluator.evaluate(metrics, k=cutoffs) for cutoffs in (CUTOFFS, None))
+    labels = expected["metric"].drop_duplicates()
+    for label, metric in zip(labels, metrics, strict=True):
+        found = called(shell, metric, macros()[metric], [*CUTOFFS, None])
+        rows = expected[expected["metric"] == label]
+        assert list(found.columns) == ["model", *(c for c in rows if c != "model")]
+        assert_same(found, rows, metric)
 
 
 @pytest.mark.parametrize("kind", WORLDS)
-def test_sets_of_metrics_give_what_the_evaluator_gives(kind: str) -> None:
+def test_sets_of_metrics_give_what_the_evaluator_gives(
+    shell: duckdb.DuckDBPyConnection, kind: str
+) -> None:
     tables = WORLDS[kind](world())
     two = {name: tables[name] for name in ("recommendations", "interactions")}
-    with connect(standard(), two) as connection, sm.Evaluator(**two) as evaluator:
-        for cutoffs in ([2, 5], [10]):
-            found = called(connection, "evaluate", two, cutoffs)
-            assert_same(found, evaluator.evaluate(k=cutoffs), f"evaluate at {cutoffs}")
-            assert found["metric"].drop_duplicates().tolist() == CATALOG.default_set()
-            users = evaluator.per_user(CATALOG.default_set(), k=cutoffs)
-            keys = [name for name in ("model", "user_id", "k") if name in users]
-            long = users.melt(keys, var_name="metric")
-            assert_same(called(connection, "per_user", two, cutoffs), long, f"users at {cutoffs}")
-        names = ", ".join(f"'{name_in(table)}'" for table in two)
-        by_default = connection.sql(f"FROM sm_evaluate({names})").df()
-        assert_same(by_default, evaluator.evaluate(k=10), "the default cutoff")
-        assert set(connection.sql(f"SELECT k FROM sm_per_user({names})").fetchall()) == {(10,)}
+    add(shell, two)
+    with Evaluator(**two) as evaluator:
+        cutoffs = [2, 10]
+        found = called(shell, "evaluate", two, cutoffs)
+        expected = evaluator.evaluate(k=cutoffs)
+        assert_same(found, expected, "evaluate")
+        assert found["metric"].drop_duplicates().tolist() == CATALOG.default_set()
+        users = evaluator.per_user(CATALOG.default_set(), k=cutoffs)
+        keys = [name for name in ("model", "user_id", "k") if name in users]
+        long = users.melt(keys, var_name="metric")
+        assert_same(called(shell, "per_user", two, cutoffs), long, "users")
+    names = ", ".join(f"'{name_in(table)}'" for table in two)
+    by_default = shell.sql(f"FROM sm_evaluate({names})").df()
+    assert_same(by_default, expected[expected["k"] == 10], "the default cutoff")
+    assert set(shell.sql(f"SELECT k FROM sm_per_user({names})").fetchall()) == {(10,)}
 
 
 def test_every_metric_has_a_macro_with_the_tables_that_it_reads() -> None:
@@ -262,9 +288,9 @@ def test_every_metric_has_a_macro_with_the_tables_that_it_reads() -> None:
     assert {default for name, default in defaults.items() if name in of_metrics()} == {"NULL"}
 
 
-# conventions with other stages and settings: ideals of k items, sums over all positions, lists that
-# lose copies after they are cut; the others only where time is no matter
-UNLIKE = ["course", "elliot", "replay-0.12"]
+# with other stages and settings: ideals of k items, sums over all positions, lists that lose copies
+# after they are cut
+CONVENTIONS = ["course", "elliot", "replay-0.12", "jurity", "trec_eval"]
 
 
 @functools.cache
@@ -272,10 +298,7 @@ def of_convention(name: str) -> str:
     return script(name)
 
 
-@pytest.mark.parametrize(
-    "convention",
-    [*UNLIKE, "jurity", "trec_eval"],
-)
+@pytest.mark.parametrize("convention", CONVENTIONS)
 @pytest.mark.parametrize("copies", [False, True])
 def test_macros_follow_their_convention(convention: str, copies: bool) -> None:
     """Lists have ranks, which order them under any convention; so have baselines."""
@@ -283,39 +306,40 @@ def test_macros_follow_their_convention(convention: str, copies: bool) -> None:
     baseline = tables["baseline"]
     place = baseline.groupby("user_id").cumcount() + 1
     tables["baseline"] = baseline.drop(columns="score").assign(rank=place)
-    text = of_convention(convention)
-    compared = 0
+    text, cutoffs = of_convention(convention), [2, 10, 60]
+    there = {name: of for name, of in macros_of(text).items() if name in of_metrics()}
     with (
         connect(text, tables) as connection,
-        sm.Evaluator(**tables, convention=convention) as evaluator,
+        Evaluator(**tables, convention=convention) as evaluator,
     ):
-        for metric, names in macros_of(text).items():
-            if metric in ("evaluate", "per_user"):
-                continue
-            try:
-                expected = evaluator.evaluate(metric, k=[2, 10, 60])
-            except sm.DataError:
+        if copies and convention != "replay-0.12":
+            for metric, names in there.items():
+                with pytest.raises(sm.DataError):
+                    evaluator.evaluate(metric, k=cutoffs)
                 with pytest.raises(duckdb.Error, match="rows repeat an item"):
-                    called(connection, metric, names, [2, 10, 60])
-                continue
-            compared += 1
-            found = called(connection, metric, names, [2, 10, 60])
-            assert_same(found, expected, metric)
-    assert compared or copies
+                    called(connection, metric, names, cutoffs)
+            return
+        expected = evaluator.evaluate(list(there), k=cutoffs)
+        for label, (metric, names) in zip(
+            expected["metric"].drop_duplicates(), there.items(), strict=True
+        ):
+            found = called(connection, metric, names, cutoffs)
+            assert_same(found, expected[expected["metric"] == label], metric)
 
 
-def test_settings_reach_the_macros() -> None:
+def test_settings_reach_the_macros(shell: duckdb.DuckDBPyConnection) -> None:
     settings = {"ties": "item_desc", "map.divisor": "k", "intra_list_diversity.over": "category"}
     tables = ordered_by_score(world())
     metrics = ["map", "ndcg", "intra_list_diversity"]
     text = script(settings=settings, metrics=metrics)
-    with connect(text, tables) as connection, sm.Evaluator(**tables, settings=settings) as ours:
+    with connect(text, tables) as connection, Evaluator(**tables, settings=settings) as ours:
+        expected = ours.evaluate(metrics, k=[3, 10])
         for metric in metrics:
-            expected = ours.evaluate(metric, k=[3, 10])
-            assert_same(called(connection, metric, macros()[metric], [3, 10]), expected, metric)
+            found = called(connection, metric, macros()[metric], [3, 10])
+            assert_same(found, expected[expected["metric"] == metric], metric)
         # ties are there, and they matter
-        other = connect(standard(), tables)
-        assert not called(other, "ndcg", macros()["ndcg"], 3).equals(
+        add(shell, tables)
+        assert not called(shell, "ndcg", macros()["ndcg"], 3).equals(
             called(connection, "ndcg", macros()["ndcg"], 3)
         )
     assert "-- With ties=item_desc." in text
@@ -325,7 +349,7 @@ def test_ways_to_order_may_differ_between_metrics() -> None:
     settings = {"ndcg.ties": "item_desc"}
     tables = ordered_by_score(world())
     text = script(settings=settings, metrics=["mrr", "ndcg"])
-    with connect(text, tables) as connection, sm.Evaluator(**tables, settings=settings) as ours:
+    with connect(text, tables) as connection, Evaluator(**tables, settings=settings) as ours:
         expected = ours.evaluate(["mrr", "ndcg"], k=3)
         assert_same(called(connection, "evaluate", macros()["evaluate"], 3), expected, "both")
 
@@ -339,7 +363,7 @@ def test_named_metrics_are_what_a_script_has() -> None:
     assert list(there) == ["evaluate", "per_user", *chosen]
     assert there["evaluate"] == ["recommendations", "interactions", "history", "logs"]
     assert there["per_user"] == ["recommendations", "interactions", "history"]
-    with connect(text, tables) as connection, sm.Evaluator(**tables) as evaluator:
+    with connect(text, tables) as connection, Evaluator(**tables) as evaluator:
         expected = evaluator.evaluate(chosen, k=[2, 8])
         assert_same(called(connection, "evaluate", there["evaluate"], [2, 8]), expected, "all")
         users = evaluator.per_user(["surprisal", "kendall_tau"], k=[2, 8])
@@ -364,7 +388,7 @@ def test_scores_count_where_ranks_do_not() -> None:
     tables, settings = world(), {"order": "score"}
     with (
         connect(script(settings=settings, metrics=["ndcg", "kendall_tau"]), tables) as connection,
-        sm.Evaluator(**tables, settings=settings) as ours,
+        Evaluator(**tables, settings=settings) as ours,
     ):
         for metric in ("ndcg", "kendall_tau"):
             found = called(connection, metric, macros()[metric], [3, None])
@@ -373,24 +397,6 @@ def test_scores_count_where_ranks_do_not() -> None:
 
 
 # ---------------------------------------------------------------- tables and cutoffs
-
-
-@pytest.fixture(scope="module")
-def shell() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database with two lists, one of them empty of hits: nDCG at 1 is 1/2, at 2 as well."""
-    with duckdb.connect() as connection:
-        # a script of all metrics takes ten seconds
-        further = [
-            "coverage", "auc", "unexpectedness", "money_precision", "alpha_ndcg", "kendall_tau",
-            "surprisal", "ctr", "ips", "intra_list_diversity",
-        ]  # fmt: skip
-        connection.execute(script(metrics=further))
-        connection.execute(script(metrics=CATALOG.default_set()))  # with sm_evaluate of these
-        connection.execute("CREATE TABLE recs AS FROM (VALUES (1, 7, 1), (1, 8, 2), (2, 8, 1)) "
-                           "AS lists (user_id, item_id, rank)")  # fmt: skip
-        connection.execute("CREATE TABLE truth AS FROM (VALUES (1, 7), (2, 9)) "
-                           "AS truth (user_id, item_id)")  # fmt: skip
-        yield connection
 
 
 def value(shell: duckdb.DuckDBPyConnection, call: str) -> Any:
@@ -584,7 +590,7 @@ def test_metrics_of_ones_own_have_macros(tmp_path: Path) -> None:
     text = script(templates=[tmp_path], metrics=["late_hits"])
     with (
         connect(text, tables) as connection,
-        sm.Evaluator(**tables, templates=tmp_path) as evaluator,
+        Evaluator(**tables, templates=tmp_path) as evaluator,
     ):
         found = called(connection, "late_hits", macros_of(text)["late_hits"], [1, 5])
         assert_same(found, evaluator.evaluate("late_hits", k=[1, 5]), "late_hits")
@@ -602,12 +608,11 @@ def test_a_column_that_a_parameter_would_replace_is_refused(tmp_path: Path) -> N
 
 
 def test_what_has_no_macro_is_named() -> None:
-    text = of_convention("course")
-    assert "surprisal" not in macros_of(text)
-    assert "-- sm_surprisal is omitted: course does not have this metric" in text
     with_fallback = script("course", fallback="standard", metrics=["surprisal"])
     assert "surprisal" in macros_of(with_fallback)
     text = script("course", {"ndcg.order": "row"})
+    assert "surprisal" not in macros_of(text)
+    assert "-- sm_surprisal is omitted: course does not have this metric" in text
     assert "-- sm_ndcg is omitted: order=row is not supported: tables have no order" in text
     assert "--         hit_rate, map, mrr, precision, recall\n" in text
     with pytest.raises(UsageError, match=r"no metric can be written as a macro; .*order=row"):
@@ -687,21 +692,23 @@ def shown(page: str) -> list[tuple[str, list[list[str]]]]:
     ]
 
 
-def test_the_page_of_the_shell_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_of_the_shell_is_true(
+    shell: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = (ROOT / "docs" / "how-to" / "shell.md").read_text(encoding="utf-8")
     monkeypatch.chdir(ROOT / "examples" / "data")
     blocks = shown(page)
     assert len(blocks) == page.count("```sql") == 4
-    with duckdb.connect() as connection:
-        connection.execute(standard())
-        for sql, (names, _, *rows) in blocks:
-            *before, last = [part for part in sql.split(";") if part.strip()]
-            for statement in before:
-                connection.execute(statement)
-            result = connection.sql(last)
-            assert result.columns == names
-            found = [["NULL" if v is None else str(v) for v in row] for row in result.fetchall()]
-            assert found == rows, sql
+    shell.execute("CREATE SCHEMA page; SET search_path = 'page,main'")  # for views of the page
+    for sql, (names, _, *rows) in blocks:
+        *before, last = [part for part in sql.split(";") if part.strip()]
+        for statement in before:
+            shell.execute(statement)
+        result = shell.sql(last)
+        assert result.columns == names
+        found = [["NULL" if v is None else str(v) for v in row] for row in result.fetchall()]
+        assert found == rows, sql
+    shell.execute("RESET search_path; DROP SCHEMA page CASCADE")
 
 
 def piped() -> str:
@@ -715,17 +722,14 @@ def piped() -> str:
 
 
 def test_the_statement_of_the_page_gives_what_a_macro_gives(
-    monkeypatch: pytest.MonkeyPatch,
+    shell: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT / "examples" / "data")
     files = "'recommendations_als.parquet', 'interactions.parquet'"
-    with duckdb.connect() as connection:
-        connection.execute(script(metrics=["ndcg", "recall"]))
-        expected = pd.concat(
-            connection.sql(f"FROM sm_{metric}({files}, k := 10)").df()
-            for metric in ("ndcg", "recall")
-        )
-        assert_same(expected, connection.sql(piped()).df(), "piped")
+    expected = pd.concat(
+        shell.sql(f"FROM sm_{metric}({files}, k := 10)").df() for metric in ("ndcg", "recall")
+    )
+    assert_same(expected, shell.sql(piped()).df(), "piped")
 
 
 @pytest.mark.skipif(shutil.which("duckdb") is None, reason="there is no DuckDB shell on the PATH")

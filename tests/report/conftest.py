@@ -9,12 +9,13 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.report.analysis import Question, Study
 from tests.support.calls import studied
+from tests.support.evaluators import Evaluator
 from tests.support.reports import FAIR, GOOD, METRICS, RECOMMENDED, TABLES, TRUTH, TWO, K
 
 
 @pytest.fixture(scope="module")
 def evaluator() -> Iterator[sm.Evaluator]:
-    with sm.Evaluator(RECOMMENDED, TRUTH, **TABLES) as evaluator:
+    with Evaluator(RECOMMENDED, TRUTH, **TABLES) as evaluator:
         yield evaluator
 
 

@@ -13,6 +13,7 @@ import sqlmetrics as sm
 from sqlmetrics.report.analysis import N_BINS, Question, Study
 from sqlmetrics.report.build import _examples, _leaderboard
 from tests.support.calls import studied
+from tests.support.evaluators import Evaluator
 from tests.support.paths import DATA
 from tests.support.reports import (
     FAIR,
@@ -107,7 +108,7 @@ def test_the_last_bin_of_a_histogram_has_its_end() -> None:
     recommended, truth = {1: ["a", "b"], 2: ["a", "c"], 3: ["d", "c"]}, {1: "ab", 2: "ab", 3: "ab"}
     truth = {user: list(items) for user, items in truth.items()}
     with (
-        sm.Evaluator(recommended, truth) as evaluator,
+        Evaluator(recommended, truth) as evaluator,
         studied(evaluator, Question("precision@2")) as study,
     ):
         rows = study.histograms
@@ -123,7 +124,7 @@ def test_a_metric_that_is_the_same_for_everybody_has_one_bin() -> None:
     recommended = {"x": {1: ["a"], 2: ["b"]}, "y": {1: ["b"], 2: ["a"]}}
     seen = {7: ["a", "b"], 8: ["a", "b"]}
     with (
-        sm.Evaluator(recommended, {1: ["a"], 2: ["a"]}, history=seen) as evaluator,
+        Evaluator(recommended, {1: ["a"], 2: ["a"]}, history=seen) as evaluator,
         studied(evaluator, Question(["popularity@1", "hit_rate@1"])) as study,
     ):
         rows = study.histograms
@@ -230,7 +231,7 @@ def test_columns_of_users_may_be_called_as_ours() -> None:
     names = {name: [f"{name} {user % 2}" for user in USERS] for name in columns}
     users = pd.DataFrame({"user_id": USERS, **names})
     recommended = {"good": GOOD, "fair": FAIR}
-    with sm.Evaluator(recommended, TRUTH, history=HISTORY, users=users) as evaluator:
+    with Evaluator(recommended, TRUTH, history=HISTORY, users=users) as evaluator:
         with studied(evaluator, Question("precision@4", by="label")) as study:
             assert list(study.slices) == ["label", "popularity"]
             assert set(study.slices["label"]["slice"]) == {"label 0", "label 1"}
@@ -256,7 +257,7 @@ def test_exposure_of_five_items_by_hand() -> None:
     # four users, five items: a is recommended 4 times, b 3 times, c once, d and e never
     recommended = {1: ["a", "b"], 2: ["b", "a"], 3: ["a", "b"], 4: ["c", "a", "d"]}
     with (
-        sm.Evaluator(recommended, {1: ["a"]}, history={9: list("abcde")}) as evaluator,
+        Evaluator(recommended, {1: ["a"]}, history={9: list("abcde")}) as evaluator,
         studied(evaluator, Question("precision@2")) as study,
     ):
         rows = study.exposure
@@ -272,7 +273,7 @@ def test_exposure_of_five_items_by_hand() -> None:
 def test_exposure_of_two_models_is_over_the_same_items() -> None:
     recommended = {"even": {1: ["a"], 2: ["b"]}, "one": {1: ["c"], 2: ["c"]}}
     with (
-        sm.Evaluator(recommended, {1: ["a"], 2: ["b"]}) as evaluator,
+        Evaluator(recommended, {1: ["a"], 2: ["b"]}) as evaluator,
         studied(evaluator, Question("precision@1")) as study,
     ):
         found = study.exposure.groupby("model")
@@ -291,7 +292,7 @@ def of_demo() -> Iterator[tuple[Study, dict[str, pd.Series], pd.DataFrame]]:
         rows = pd.read_parquet(file).sort_values(["score", "item_id"], ascending=[False, True])
         counts[name] = rows.groupby("user_id").head(10)["item_id"].value_counts()
     with (
-        sm.Evaluator(files, DATA / "interactions.parquet", history=history) as evaluator,
+        Evaluator(files, DATA / "interactions.parquet", history=history) as evaluator,
         studied(evaluator, Question("precision@10", by=[], by_item=[])) as study,
     ):
         yield study, counts, history
@@ -373,7 +374,7 @@ def test_examples_of_equal_users_are_those_with_the_most_relevant_items() -> Non
     recommended = {user: ["a"] for user in range(8)}
     truth = {user: ["a", *map(str, range(user % 5))] for user in range(8)}
     with (
-        sm.Evaluator(recommended, truth) as evaluator,
+        Evaluator(recommended, truth) as evaluator,
         studied(evaluator, Question("hit_rate@1")) as study,
     ):
         found = _examples(study)

@@ -15,8 +15,18 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.report.analysis import FURTHER, LIFTS, Question, Study
 from sqlmetrics.report.figures import KINDS
 from tests.support.calls import studied
+from tests.support.evaluators import Evaluator
 from tests.support.paths import DATA
-from tests.support.reports import GROUPED_ITEMS, HISTORY, METRICS, RECOMMENDED, TRUTH, K, same
+from tests.support.reports import (
+    GROUPED_ITEMS,
+    HISTORY,
+    METRICS,
+    RECOMMENDED,
+    TRUTH,
+    K,
+    content_of,
+    same,
+)
 
 Z = NormalDist().inv_cdf(0.975)
 
@@ -36,7 +46,7 @@ def of_demo(tables: dict[str, pd.DataFrame]) -> Iterator[Study]:
     lists = {name: tables[f"recommendations_{name}"] for name in ("als", "popular")}
     others = {name: tables[name] for name in ("history", "items")}
     with (
-        sm.Evaluator(lists, DATA / "interactions.parquet", **others) as evaluator,
+        Evaluator(lists, DATA / "interactions.parquet", **others) as evaluator,
         studied(evaluator, Question(["precision@5", "gini@5"], by=[], by_item=[])) as study,
     ):
         yield study
@@ -119,7 +129,7 @@ def test_exposure_by_hand() -> None:
     lists = {1: ["a", "b"], 2: ["c", "d"], 3: ["a"]}
     history = {1: ["a", "c"], 3: ["d"], 4: ["b"]}
     with (
-        sm.Evaluator(lists, {1: ["a"]}, history=history, items=items) as evaluator,
+        Evaluator(lists, {1: ["a"]}, history=history, items=items) as evaluator,
         studied(evaluator, Question("precision@2")) as study,
     ):
         rows = study.group_exposure.set_index("group")
@@ -146,7 +156,7 @@ def test_exposure_by_hand() -> None:
 def test_one_user_has_no_interval() -> None:
     items = pd.DataFrame({"item_id": ["a", "b"], "category": ["x", "y"]})
     with (
-        sm.Evaluator({1: ["a"]}, {1: ["a"]}, items=items, history={1: ["b"]}) as evaluator,
+        Evaluator({1: ["a"]}, {1: ["a"]}, items=items, history={1: ["b"]}) as evaluator,
         studied(evaluator, Question("precision@1")) as study,
     ):
         assert study.grouped_by == "category"
@@ -164,7 +174,7 @@ def test_the_groups_have_the_name_of_their_column() -> None:
     items = GROUPED_ITEMS.rename(columns={"item_group": "seller"})
     columns = {"items.item_group": "seller"}
     with (
-        sm.Evaluator(RECOMMENDED, TRUTH, items=items, columns=columns) as evaluator,
+        Evaluator(RECOMMENDED, TRUTH, items=items, columns=columns) as evaluator,
         studied(evaluator, Question(METRICS[:2], K)) as study,
     ):
         (drawn,) = KINDS["group_exposure"](study)
@@ -178,7 +188,7 @@ def test_the_groups_have_the_name_of_their_column() -> None:
 def test_many_groups_are_cut() -> None:
     items = pd.DataFrame({"item_id": range(100, 124), "item_group": range(24)})
     with (
-        sm.Evaluator(RECOMMENDED, TRUTH, items=items) as evaluator,
+        Evaluator(RECOMMENDED, TRUTH, items=items) as evaluator,
         studied(evaluator, Question("precision@4")) as study,
     ):
         largest = study.group_exposure.groupby("group")["value"].max().nlargest(20)
@@ -189,7 +199,7 @@ def test_many_groups_are_cut() -> None:
 
 
 def test_lift_by_activity_is_that_of_evaluate() -> None:
-    with sm.Evaluator(RECOMMENDED, TRUTH, history=HISTORY) as evaluator:
+    with Evaluator(RECOMMENDED, TRUTH, history=HISTORY) as evaluator:
         theirs = evaluator.evaluate(LIFTS, 4, by="activity_group")
         with studied(evaluator, Question(METRICS, K, by=[])) as study:
             ours = study.lifts
@@ -203,10 +213,11 @@ def test_lift_by_activity_is_that_of_evaluate() -> None:
 def test_trade_offs_have_the_further_metrics_by_default() -> None:
     categories = [groups or ["other"] for groups in GROUPED_ITEMS["category"]]
     tables = {"history": HISTORY, "items": GROUPED_ITEMS.assign(category=categories)}
-    with sm.Evaluator(RECOMMENDED, TRUTH, **tables) as evaluator:
+    with Evaluator(RECOMMENDED, TRUTH, **tables) as evaluator:
         theirs = evaluator.evaluate(["ndcg", *FURTHER], 10).set_index(["model", "metric"])["value"]
-        content = evaluator.report(check=False, examples=False).content
-        named = evaluator.report(["ndcg@10", "gini@10"], check=False, examples=False).content
+        content = evaluator.report(examples=False).content
+        with studied(evaluator, Question(["ndcg@10", "gini@10"])) as study:
+            (named,) = KINDS["trade_off"](study)
     figures = {one.name: one for section in content.sections for one in section.figures}
     table = figures["trade_off"].table
     assert table is not None
@@ -218,15 +229,13 @@ def test_trade_offs_have_the_further_metrics_by_default() -> None:
     # the leaderboard has only the usual metrics; the definitions have all
     assert not {f"{name}@10" for name in FURTHER} & set(content.leaderboard.metrics)
     assert {*FURTHER} <= {one.metric for one in content.definitions}
-    of_named = {one.name: one for section in named.sections for one in section.figures}
-    assert of_named["trade_off"].table is not None
-    assert list(of_named["trade_off"].table.columns) == ["model", "ndcg@10", "gini@10"]
+    assert list(named.table) == ["model", "ndcg@10", "gini@10"]
 
 
 def test_metrics_whose_tables_have_errors_are_omitted() -> None:
     """Some items have no category, which an evaluation of calibration refuses."""
     tables = {"history": HISTORY, "items": GROUPED_ITEMS}
-    with sm.Evaluator(RECOMMENDED, TRUTH, **tables) as evaluator:
+    with Evaluator(RECOMMENDED, TRUTH, **tables) as evaluator:
         with pytest.raises(sm.DataError, match="category"):
             evaluator.evaluate("calibration@4")
         with studied(evaluator, Question(k=4)) as study:
@@ -260,10 +269,11 @@ def test_metrics_whose_tables_have_errors_are_omitted() -> None:
     ids=["no tables", "no history", "everything"],
 )
 def test_what_missing_figures_need(tables: dict[str, Any], missing: str) -> None:
-    with sm.Evaluator(RECOMMENDED, TRUTH, **tables) as evaluator:
-        content = evaluator.report(
-            ["ndcg@4", "inter_list_diversity@4"], check=False, examples=False
-        ).content
+    with (
+        Evaluator(RECOMMENDED, TRUTH, **tables) as evaluator,
+        studied(evaluator, Question(["ndcg@4", "inter_list_diversity@4"])) as study,
+    ):
+        content = content_of(study)
     notes = {section.name: section.note for section in content.sections}
     assert notes.pop("beyond") == missing
     assert not any(notes.values())
@@ -271,8 +281,9 @@ def test_what_missing_figures_need(tables: dict[str, Any], missing: str) -> None
 
 def test_a_convention_without_popularity_lift() -> None:
     truth = TRUTH.assign(relevance=1)
-    with sm.Evaluator(RECOMMENDED, truth, history=HISTORY, convention="ranx") as evaluator:
-        content = evaluator.report(["ndcg@4"], check=False, examples=False).content
+    with Evaluator(RECOMMENDED, truth, history=HISTORY, convention="ranx") as evaluator:
+        with studied(evaluator, Question("ndcg@4")) as study:
+            content = content_of(study)
         with pytest.raises(UsageError, match=r"popularity_lift: nothing to draw; .*convention"):
             evaluator.plot("popularity_lift", "ndcg@4")
     (note,) = [section.note for section in content.sections if section.name == "beyond"]

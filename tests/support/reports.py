@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from sqlmetrics.report import build
+from sqlmetrics.report.analysis import Study
+from sqlmetrics.report.content import Content
+
 USERS, ITEMS = list(range(30)), list(range(100, 124))
 METRICS, K = ["ndcg", "precision", "popularity", "coverage"], [2, 4]
 MODELS = ["good", "fair", "poor"]
@@ -62,3 +66,19 @@ def same(ours: pd.DataFrame, theirs: pd.DataFrame, *keys: str) -> None:
 
 
 TWO = {"good": GOOD, "fair": FAIR}
+
+
+def content_of(study: Study) -> Content:
+    """Build the content of a study that `Evaluator.report` did not make: it prints no statement."""
+    return build.content(
+        study,
+        title=None,
+        conventions=[],
+        settings={"relevant_from": 2, "recall.divisor": None},
+        sources={},
+        conditions={},
+        findings=[],
+        unchecked="",
+        statement="SELECT 1",
+        with_examples=True,
+    )
