@@ -8,9 +8,9 @@ import click.testing
 import pandas as pd
 import pyarrow as pa
 
-import sqlmetrics as sm
 from sqlmetrics.cli.commands import main as cli
 from tests.engines.worlds import MODELS, TABLES, World
+from tests.support.evaluators import Evaluator
 
 SCHEMA = "The shop"
 LISTS = pa.table({
@@ -58,7 +58,7 @@ def left_in_clickhouse(engine: Any) -> list[Any]:
 
 
 def evaluated(*given: Any, **more: Any) -> float:
-    with sm.Evaluator(*given, **more) as evaluator:
+    with Evaluator(*given, **more) as evaluator:
         return float(evaluator.evaluate("mrr")["value"].item())
 
 

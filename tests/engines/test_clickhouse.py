@@ -33,6 +33,7 @@ from tests.engines.databases import (
     tables,
 )
 from tests.engines.worlds import awkward
+from tests.support.evaluators import Evaluator
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def test_months_are_those_of_utc(shop: Any, connection: Any, zone: str) -> None:
     )
     connection.query("SET session_timezone = 'America/Los_Angeles'")
     try:
-        with sm.Evaluator("small.recs", "shop.truth", engine=connection) as evaluator:
+        with Evaluator("small.recs", "shop.truth", engine=connection) as evaluator:
             assert set(evaluator.evaluate("mrr", by="month")["month"]) == {"2024-03"}
     finally:
         connection.query("SET session_timezone = DEFAULT")
@@ -150,7 +151,7 @@ def test_texts_that_are_not_utf_8(shop: Any, connection: Any) -> None:
     shop(f"CREATE VIEW shop.recs AS SELECT unhex('FF') AS user_id, item_id, rank FROM ({RECS} "
          "LIMIT 1)")  # fmt: skip
     with (
-        sm.Evaluator("shop.recs", engine=connection) as evaluator,
+        Evaluator("shop.recs", engine=connection) as evaluator,
         pytest.raises(sm.DataError, match="UTF8"),
     ):
         evaluator.per_user("n_recommended")
@@ -159,7 +160,7 @@ def test_texts_that_are_not_utf_8(shop: Any, connection: Any) -> None:
 def test_nan_and_duplicates(shop: Any, connection: Any) -> None:
     shop(f"CREATE VIEW shop.recs AS SELECT user_id, item_id, nan AS score FROM ({RECS})")
     with (
-        sm.Evaluator("shop.recs", "small.truth", engine=connection) as evaluator,
+        Evaluator("shop.recs", "small.truth", engine=connection) as evaluator,
         pytest.raises(sm.DataError, match="NaN"),
     ):
         evaluator.evaluate("mrr")
@@ -214,8 +215,8 @@ def test_settings_of_the_session_change_no_number(chdb: Any) -> None:
         changed = "SELECT name, value FROM system.settings WHERE changed ORDER BY name"
         before = connection.query(changed).bytes()
         with (
-            sm.Evaluator(**given, columns=columns(world), engine=connection) as evaluator,
-            sm.Evaluator(**tables(world), columns=columns(world)) as duckdb,
+            Evaluator(**given, columns=columns(world), engine=connection) as evaluator,
+            Evaluator(**tables(world), columns=columns(world)) as duckdb,
         ):
             for options in ({}, {"by": "month"}, {"by": "activity"}):
                 metrics = ["ndcg", "recall", "mrr"]
@@ -254,12 +255,12 @@ def test_settings_that_remove_rows(setting: str, value: str) -> None:
 
     told = f"has the setting .*{setting}.*, which removes rows"
     with contextlib.closing(library.connect(":memory:")) as connection:
-        with sm.Evaluator(*SMALL, engine=connection) as evaluator:
+        with Evaluator(*SMALL, engine=connection) as evaluator:
             connection.query(f"SET {setting} = {value}")
             with pytest.raises(sm.UsageError, match=told):
                 evaluator.evaluate("mrr")
         with pytest.raises(sm.UsageError, match=told):
-            sm.Evaluator(*SMALL, engine=connection)
+            Evaluator(*SMALL, engine=connection)
 
 
 def test_deleted_rows_do_not_count(shop: Any) -> None:
@@ -272,7 +273,7 @@ def test_deleted_rows_do_not_count(shop: Any) -> None:
     )
     with (
         contextlib.closing(library.connect(":memory:")) as connection,
-        sm.Evaluator("small.recs", "shop.truth", engine=connection) as evaluator,
+        Evaluator("small.recs", "shop.truth", engine=connection) as evaluator,
     ):
         connection.query("SET apply_deleted_mask = 0")
         assert evaluator.evaluate("mrr")["value"].item() == pytest.approx(MRR)
@@ -296,7 +297,7 @@ def test_conditions_on_columns_of_low_cardinality(shop: Any, connection: Any) ->
         "INSERT INTO shop.users VALUES ('u1', 'DE'), ('u2', 'FR'), ('u4', NULL)",
     )
     for condition in ("country = 'DE'", "country IN ('DE')", "NOT (country <> 'DE')"):
-        with sm.Evaluator(
+        with Evaluator(
             *SMALL, users="shop.users", where={"users": condition}, engine=connection
         ) as evaluator:
             found = evaluator.evaluate("mrr", by="users.country").set_index("country")["value"]
@@ -316,7 +317,7 @@ def test_a_role_that_may_not_read_parts(
         return fetch(driver, statement)
 
     monkeypatch.setattr(clickhouse_drivers.Chdb, "fetch", without_parts)
-    with sm.Evaluator("small.recs", "shop.truth", engine=connection) as evaluator:
+    with Evaluator("small.recs", "shop.truth", engine=connection) as evaluator:
         result = evaluator.evaluate("mrr")
         assert result["value"].item() == pytest.approx(MRR)
         record = result.attrs["sqlmetrics"]
@@ -327,7 +328,7 @@ def test_a_role_that_may_set_nothing(clickhouse_server: Any) -> None:
     with contextlib.closing(clickhouse_server.server.client("guest")) as client:
         told = "may not change join_use_nulls, .*Use a role with readonly = 0 or readonly = 2"
         with pytest.raises(sm.UsageError, match=told):
-            sm.Evaluator(*SMALL, engine=client)
+            Evaluator(*SMALL, engine=client)
     with contextlib.closing(clickhouse_server.server.client("reader")) as client:
         assert evaluated(*SMALL, engine=client) == pytest.approx(MRR)
 
@@ -341,7 +342,7 @@ def test_an_old_server(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(clickhouse_drivers.Chdb, "fetch", answered)
     told = r"in ClickHouse 24\.12 or newer, and the server is 24\.11\.1\.2557"
     with pytest.raises(sm.UsageError, match=told):
-        sm.Evaluator(*SMALL, engine=connection)
+        Evaluator(*SMALL, engine=connection)
 
 
 @pytest.mark.usefixtures("chdb")
@@ -351,7 +352,7 @@ def test_without_temporary_tables() -> None:
     with contextlib.closing(library.connect(":memory:")) as connection:
         connection.query("SET allow_ddl = 0")
         models = {"one": SMALL[0], "two": SMALL[0]}
-        with sm.Evaluator(models, SMALL[1], engine=connection) as evaluator:
+        with Evaluator(models, SMALL[1], engine=connection) as evaluator:
             assert set(evaluator.evaluate(["mrr", "ndcg"])["metric"]) == {"mrr", "ndcg"}
             (difference,) = evaluator.compare("mrr", baseline="one")["difference"]
             assert difference == 0
@@ -374,12 +375,12 @@ def test_names(shop: Any, connection: Any) -> None:
     for name in ("small.rec", "Small.recs", "numbers(3)", "(SELECT 1)", "small.recs AS r", "a b",
                  "small.recs; DROP TABLE small.recs", "x.small.recs"):  # fmt: skip
         with pytest.raises(sm.DataError, match="the database has no table"):
-            sm.Evaluator(name, engine=connection)
+            Evaluator(name, engine=connection)
 
 
 def test_tables_that_change_between_calls(shop: Any, connection: Any) -> None:
     shop(f"CREATE TABLE shop.recs {MERGE_TREE} {RECS}")
-    with sm.Evaluator("shop.recs", "small.truth", engine=connection) as evaluator:
+    with Evaluator("shop.recs", "small.truth", engine=connection) as evaluator:
         assert evaluator.evaluate("mrr")["value"].item() == pytest.approx(MRR)
         shop("ALTER TABLE shop.recs DELETE WHERE user_id = 'u2' SETTINGS mutations_sync = 1")
         assert evaluator.evaluate("mrr")["value"].item() == pytest.approx(MRR - 1 / 3)
@@ -424,7 +425,7 @@ def test_a_table_that_changes_in_a_call(
             shop(CHANGES[change])
         return found
 
-    with sm.Evaluator("small.recs", "shop.truth", engine=connection) as evaluator:
+    with Evaluator("small.recs", "shop.truth", engine=connection) as evaluator:
         monkeypatch.setattr(clickhouse_drivers.Chdb, "fetch", changing)
         if change == "a merge":  # the same rows in other parts
             evaluator.evaluate("ndcg")
@@ -436,7 +437,7 @@ def test_a_table_that_changes_in_a_call(
 
 
 def test_the_record_says_that_rows_may_be_of_several_moments(connection: Any) -> None:
-    with sm.Evaluator(*SMALL, engine=connection) as evaluator:
+    with Evaluator(*SMALL, engine=connection) as evaluator:
         record = evaluator.evaluate("mrr").attrs["sqlmetrics"]
     assert "ClickHouse has no transactions" in record["unknown"]["moment"]
     assert re.fullmatch(r"\d+(\.\d+)+", record["versions"]["clickhouse"])
@@ -463,11 +464,11 @@ def test_kinds_of_connections(clickhouse_server: Any) -> None:
         assert evaluated(*SMALL, engine=connection) == pytest.approx(MRR)
         assert evaluated(*SMALL, engine=connection, dialect="clickhouse") == pytest.approx(MRR)
         with pytest.raises(sm.UsageError, match="SQL of this connection is clickhouse"):
-            sm.Evaluator(*SMALL, engine=connection, dialect="postgres")
+            Evaluator(*SMALL, engine=connection, dialect="postgres")
         connection.close()
     for connection in opened[:2]:
         with pytest.raises(sm.UsageError, match="the connection is closed"):
-            sm.Evaluator(*SMALL, engine=connection)
+            Evaluator(*SMALL, engine=connection)
 
 
 def test_an_asynchronous_client() -> None:
@@ -477,7 +478,7 @@ def test_an_asynchronous_client() -> None:
         async def command(self) -> None: ...
 
     with pytest.raises(sm.UsageError, match="an asynchronous connection of tests"):
-        sm.Evaluator(*SMALL, engine=AsyncClient())
+        Evaluator(*SMALL, engine=AsyncClient())
 
 
 def test_urls(clickhouse_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -500,7 +501,7 @@ def test_urls(clickhouse_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         (f"{server.url()}?foo=1", "ClickHouse rejects a setting: .*foo.*parameter of the URL"),
     ):
         with pytest.raises(sm.SqlmetricsError, match=told) as caught:
-            sm.Evaluator(*SMALL, engine=url)
+            Evaluator(*SMALL, engine=url)
         shown = "".join(map(str, (caught.value, caught.value.__cause__)))
         assert not any(secret in shown for secret in ("s3c", "wr0ng"))
 
@@ -574,7 +575,7 @@ def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 
 def tried(connection, left):
-    with sm.Evaluator("small.slow", "small.truth", engine=connection, trust_input=True) as one:
+    with Evaluator("small.slow", "small.truth", engine=connection, trust_input=True) as one:
         threading.Thread(target=interrupt).start()
         try:
             one.evaluate("mrr")
@@ -583,7 +584,7 @@ def tried(connection, left):
     while str(left(RUNNING)) != "0":
         time.sleep(0.05)
     print(left(TEMPORARY))
-    with sm.Evaluator("small.recs", "small.truth", engine=connection) as one:
+    with Evaluator("small.recs", "small.truth", engine=connection) as one:
         print(one.evaluate("mrr")["value"].item())
 """
 IN_CHDB = (
@@ -652,7 +653,7 @@ def test_a_server_that_ends_in_the_middle() -> None:
     client.command("CREATE DATABASE small")
     client.command("CREATE VIEW small.recs AS SELECT * FROM recs")
     client.command(SLOW.format(name="slow"))
-    with sm.Evaluator("slow", "truth", engine=client, trust_input=True) as evaluator:
+    with Evaluator("slow", "truth", engine=client, trust_input=True) as evaluator:
         ending = threading.Timer(2, server.process.kill)
         ending.start()
         with pytest.raises(sm.EngineError, match="ClickHouse stopped while computing") as caught:
@@ -672,7 +673,7 @@ def test_limits(shop: Any, setting: str, told: str) -> None:
 
     shop(SLOW.format(name="shop.slow"))
     with contextlib.closing(library.connect(":memory:")) as connection:
-        with sm.Evaluator(
+        with Evaluator(
             "shop.slow", "small.truth", engine=connection, trust_input=True
         ) as evaluator:
             connection.query(f"SET {setting}")
@@ -686,7 +687,7 @@ def test_rows_that_cannot_be_computed(shop: Any, connection: Any) -> None:
     shop(f"CREATE VIEW shop.broken AS SELECT user_id, item_id, intDiv(rank, rank - rank) AS rank "
          f"FROM ({RECS})")  # fmt: skip
     with (
-        sm.Evaluator("shop.broken", "small.truth", engine=connection) as evaluator,
+        Evaluator("shop.broken", "small.truth", engine=connection) as evaluator,
         pytest.raises(sm.DataError, match="Division by zero"),
     ):
         evaluator.evaluate("mrr")

@@ -41,6 +41,7 @@ from tests.engines.databases import (
 )
 from tests.engines.runners import Engine
 from tests.engines.worlds import World, awkward, plain
+from tests.support.evaluators import Evaluator
 from tests.support.pages import shell_blocks, shell_output
 from tests.support.paths import EXAMPLES, ROOT
 
@@ -234,8 +235,8 @@ def assert_like_duckdb(world: World, database: Database) -> None:
     """Compare all metrics and variants with the values of DuckDB."""
     given, connection = names(database.runner, world), database.connection
     with contextlib.ExitStack() as stack:
-        evaluator = sm.Evaluator(**given, columns=columns(world), engine=connection)
-        duckdb = sm.Evaluator(**tables(world), columns=columns(world))
+        evaluator = Evaluator(**given, columns=columns(world), engine=connection)
+        duckdb = Evaluator(**tables(world), columns=columns(world))
         stack.enter_context(evaluator)
         stack.enter_context(duckdb)
         assert_same(evaluator.evaluate(METRICS, [1, 10]), duckdb.evaluate(METRICS, [1, 10]))
@@ -263,8 +264,8 @@ def test_slices(database: Database, options: dict[str, Any]) -> None:
     world = awkward()
     given = names(database.runner, world)
     with (
-        sm.Evaluator(**given, columns=columns(world), engine=database.connection) as evaluator,
-        sm.Evaluator(**tables(world), columns=columns(world)) as duckdb,
+        Evaluator(**given, columns=columns(world), engine=database.connection) as evaluator,
+        Evaluator(**tables(world), columns=columns(world)) as duckdb,
     ):
         assert_same(
             evaluator.evaluate(["ndcg", "recall"], [1, 5], **options),
@@ -296,8 +297,8 @@ def test_other_calls(database: Database, asked: str) -> None:
     world = awkward()
     given = names(database.runner, world)
     with (
-        sm.Evaluator(**given, columns=columns(world), engine=database.connection) as evaluator,
-        sm.Evaluator(**tables(world), columns=columns(world)) as duckdb,
+        Evaluator(**given, columns=columns(world), engine=database.connection) as evaluator,
+        Evaluator(**tables(world), columns=columns(world)) as duckdb,
     ):
         assert_same(ASKED[asked](evaluator), ASKED[asked](duckdb))
 
@@ -307,8 +308,8 @@ def test_parquet_files(database: Database, tmp_path: Path) -> None:
     given = names(database.runner, world)
     files = tmp_path / "ours.parquet", tmp_path / "theirs.parquet"
     with (
-        sm.Evaluator(**given, columns=columns(world), engine=database.connection) as evaluator,
-        sm.Evaluator(**tables(world), columns=columns(world)) as duckdb,
+        Evaluator(**given, columns=columns(world), engine=database.connection) as evaluator,
+        Evaluator(**tables(world), columns=columns(world)) as duckdb,
     ):
         for one, file in zip((evaluator, duckdb), files, strict=True):
             one.write_parquet(file, ["ndcg", "recall"], [1, 5], per_user=True)
@@ -332,15 +333,15 @@ def test_conditions_and_settings(database: Database) -> None:
     }
     given = names(database.runner, world)
     with (
-        sm.Evaluator(**given, engine=database.connection, **asked) as evaluator,
-        sm.Evaluator(**tables(world), **asked) as duckdb,
+        Evaluator(**given, engine=database.connection, **asked) as evaluator,
+        Evaluator(**tables(world), **asked) as duckdb,
     ):
         metrics = ["ndcg", "recall", "map"]
         assert_same(evaluator.evaluate(metrics, [1, 5]), duckdb.evaluate(metrics, [1, 5]))
     with pytest.raises(sm.UsageError, match=r"has the type (bigint|Int64), not BOOLEAN"):
-        sm.Evaluator(*SMALL, where={"recommendations": "rank"}, engine=database.connection)
+        Evaluator(*SMALL, where={"recommendations": "rank"}, engine=database.connection)
     with pytest.raises(sm.DataError, match=r"matches none of the 6 rows of the table small\.recs"):
-        sm.Evaluator(*SMALL, where={"recommendations": "rank > 9"}, engine=database.connection)
+        Evaluator(*SMALL, where={"recommendations": "rank > 9"}, engine=database.connection)
 
 
 # ---- tables -----------------------------------------------------------------------------------
@@ -398,7 +399,7 @@ def test_texts_are_compared_by_their_bytes(shop: Any, connection: Any) -> None:
 def test_ids_that_no_double_holds(shop: Any, connection: Any) -> None:
     user = 2**60 + 1
     shop(f"CREATE VIEW recs AS SELECT {user}::numeric AS user_id, 'a' AS item_id, 1 AS rank")
-    with sm.Evaluator("shop.recs", engine=connection) as evaluator:
+    with Evaluator("shop.recs", engine=connection) as evaluator:
         assert [int(one) for one in evaluator.per_user("n_recommended")["user_id"]] == [user]
 
 
@@ -425,7 +426,7 @@ def test_ids_of_other_types_are_texts(shop: Any, how: str, request: pytest.Fixtu
         shop(f"CREATE TABLE lists{number} AS SELECT user_id, ARRAY[item_id] AS item_id "
              f"FROM r{number}")  # fmt: skip
         for lists in (f"shop.r{number}", f"shop.lists{number}"):
-            with sm.Evaluator(lists, f"shop.r{number}", engine=engine) as evaluator:
+            with Evaluator(lists, f"shop.r{number}", engine=engine) as evaluator:
                 found = evaluator.per_user("mrr")
             assert (found["user_id"].tolist(), found["mrr"].tolist()) == ([text], [1.0])
 
@@ -440,7 +441,7 @@ def test_names_that_the_queries_have_too(shop: Any, connection: Any) -> None:
 
 def test_statements_run_without_sqlmetrics(shop: Any, connection: Any, server: Any) -> None:
     shop("CREATE TABLE ranked AS SELECT * FROM small.recs")
-    with sm.Evaluator("shop.ranked", "small.truth", engine=connection) as evaluator:
+    with Evaluator("shop.ranked", "small.truth", engine=connection) as evaluator:
         statement = evaluator.sql("mrr")
         assert evaluator.sql("mrr", dialect="postgres") == statement
     (row,) = server.run(statement)
@@ -472,8 +473,8 @@ def test_settings_of_the_session_change_no_number(server: Any, shop: Any, connec
         "columns": columns(world), "where": {"history": r"""lower("User Id") <> 'u7''s \ ü'"""},
     }  # fmt: skip
     with (
-        sm.Evaluator(**given, **asked, engine=connection) as evaluator,
-        sm.Evaluator(**tables(world), **asked) as duckdb,
+        Evaluator(**given, **asked, engine=connection) as evaluator,
+        Evaluator(**tables(world), **asked) as duckdb,
     ):
         for options in ({}, {"by": "month"}, {"by": "activity"}):
             metrics = ["ndcg", "recall", "map"]
@@ -529,7 +530,7 @@ def test_loaders_of_the_user_are_not_used(connect: Any, server: Any, loader: str
             kind, {"FloatLoader": FloatLoader, "TextLoader": TextLoader}[loader]
         )
     try:
-        with sm.Evaluator("small.exact", "small.exact", engine=connection) as evaluator:
+        with Evaluator("small.exact", "small.exact", engine=connection) as evaluator:
             assert evaluator.per_user("mrr")["mrr"].tolist() == [1.0]
             assert evaluator.evaluate("mrr")["n_users"].tolist() == [1]
     finally:
@@ -554,7 +555,7 @@ def test_lists_of_ids_that_are_compared_as_texts(connect: Any, server: Any, kind
     )
     server.execute("CREATE TABLE small.wanted AS SELECT 1 AS user_id, CAST('B' AS text) AS item_id")
     try:
-        with sm.Evaluator("small.held", "small.wanted", engine=connect()) as evaluator:
+        with Evaluator("small.held", "small.wanted", engine=connect()) as evaluator:
             assert evaluator.evaluate("mrr")["value"].tolist() == [1 / 2]
             assert evaluator.evaluate("n_recommended")["value"].tolist() == [3]
     finally:
@@ -566,8 +567,8 @@ def test_lists_of_ids_that_are_compared_as_texts(connect: Any, server: Any, kind
 def test_identify(database: Database) -> None:
     asked = f"mrr@3={MRR:.4f}"
     with (
-        sm.Evaluator(*SMALL, engine=database.connection) as ours,
-        sm.Evaluator(LISTS, TRUTH) as duckdb,
+        Evaluator(*SMALL, engine=database.connection) as ours,
+        Evaluator(LISTS, TRUTH) as duckdb,
     ):
         found = ours.identify(asked)
         assert found["matches"].any()
@@ -586,7 +587,7 @@ def test_a_connection_without_a_transaction_has_none_afterwards(
     connect: Any, autocommit: bool
 ) -> None:
     connection = connect(autocommit=autocommit)
-    with sm.Evaluator(*SMALL, engine=connection) as evaluator:
+    with Evaluator(*SMALL, engine=connection) as evaluator:
         assert status(connection) == "IDLE"
         for _ in range(2):
             assert evaluator.evaluate("mrr")["value"].item() == pytest.approx(MRR)
@@ -600,7 +601,7 @@ def test_a_transaction_of_the_user_stays_as_it_is(server: Any, connect: Any) -> 
     connection.execute("CREATE TEMPORARY TABLE mine ON COMMIT DROP AS SELECT * FROM small.truth")
     connection.execute("INSERT INTO mine VALUES ('u3', 'c')")
     connection.execute("INSERT INTO small.truth VALUES ('u3', 'c')")
-    with sm.Evaluator("small.recs", "mine", engine=connection) as evaluator:
+    with Evaluator("small.recs", "mine", engine=connection) as evaluator:
         # with u3, whose only item is in the first place
         for _ in range(2):
             assert evaluator.evaluate("mrr")["value"].item() == pytest.approx((3 * MRR + 1) / 4)
@@ -666,10 +667,10 @@ def test_connections_inside_ibis(connect: Any) -> None:
 
 def test_connections_that_cannot_be_used(connect: Any) -> None:
     connection = connect(autocommit=False)
-    evaluator = sm.Evaluator(*SMALL, engine=connection)
+    evaluator = Evaluator(*SMALL, engine=connection)
     with contextlib.suppress(Exception):
         connection.execute("SELECT 1 / 0")
-    for ask in (lambda: evaluator.evaluate("mrr"), lambda: sm.Evaluator(*SMALL, engine=connection)):
+    for ask in (lambda: evaluator.evaluate("mrr"), lambda: Evaluator(*SMALL, engine=connection)):
         with pytest.raises(sm.UsageError, match=r"transaction that has failed.*rollback\(\)"):
             ask()
     assert status(connection) == "INERROR"
@@ -694,7 +695,7 @@ def test_a_call_sees_the_rows_of_one_moment_and_the_next_call_new_ones(
         server.execute("INSERT INTO small.truth VALUES ('u3', 'c')")  # one more after each
         return found
 
-    with sm.Evaluator(*SMALL, engine=connection, settings={"duplicate_interactions": "set"}) as one:
+    with Evaluator(*SMALL, engine=connection, settings={"duplicate_interactions": "set"}) as one:
         try:
             monkeypatch.setattr(database_drivers.Psycopg, "fetch", with_new_rows)
             first = one.evaluate("mrr")["value"].item()
@@ -729,10 +730,10 @@ def test_names_of_no_table(connection: Any) -> None:
     }
     for name, told in wrong.items():
         with pytest.raises(sm.SqlmetricsError, match=told) as caught:
-            sm.Evaluator(name, engine=connection)
+            Evaluator(name, engine=connection)
         assert caught.value.table in ("recommendations", "")
     with pytest.raises(sm.DataError, match=r"has no column 'x'.*It has user_id, item_id, rank"):
-        sm.Evaluator("small.recs", columns={"item_id": "x"}, engine=connection)
+        Evaluator("small.recs", columns={"item_id": "x"}, engine=connection)
 
 
 @pytest.mark.parametrize(
@@ -746,27 +747,27 @@ def test_rows_from_elsewhere(database: Database, source: Any) -> None:
         "Load the rows into the database"
     )
     with pytest.raises(sm.UsageError, match=told):
-        sm.Evaluator(source, "small.truth", engine=database.connection)
+        Evaluator(source, "small.truth", engine=database.connection)
     with pytest.raises(sm.UsageError, match=rf"items: {database.title} reads tables by name"):
-        sm.Evaluator("small.recs", items={"a", "b"}, engine=database.connection)
+        Evaluator("small.recs", items={"a", "b"}, engine=database.connection)
 
 
 def test_a_role_without_privileges(connect: Any, shop: Any) -> None:
     guest, reader = connect("guest"), connect("reader")
     with pytest.raises(sm.DataError, match=r"may not read the table small\.recs.*GRANT") as caught:
-        sm.Evaluator(*SMALL, engine=guest)
+        Evaluator(*SMALL, engine=guest)
     assert (caught.value.table, caught.value.column) == ("recommendations", "")
     shop("CREATE TABLE recs AS SELECT * FROM small.recs")
     with pytest.raises(sm.DataError, match=r": .*permission denied for schema shop"):
-        sm.Evaluator("shop.recs", engine=reader)
+        Evaluator("shop.recs", engine=reader)
     shop("ALTER TABLE recs ADD score integer; GRANT USAGE ON SCHEMA shop TO reader")
     shop("GRANT SELECT (user_id, item_id, rank) ON recs TO reader")
     # without its score, the order of the lists might be another one
     with pytest.raises(sm.DataError, match=r"the column score of the table shop\.recs") as caught:
-        sm.Evaluator("shop.recs", engine=reader)
+        Evaluator("shop.recs", engine=reader)
     assert caught.value.column == "score"
     shop("GRANT SELECT ON recs TO reader")
-    with sm.Evaluator("shop.recs", "small.truth", engine=reader) as evaluator:
+    with Evaluator("shop.recs", "small.truth", engine=reader) as evaluator:
         shop("REVOKE SELECT ON recs FROM reader; REVOKE SELECT (user_id, item_id, rank) ON recs "
              "FROM reader")  # fmt: skip
         with pytest.raises(sm.DataError, match=r"recommendations: .*may not read.*shop\.recs"):
@@ -775,7 +776,7 @@ def test_a_role_without_privileges(connect: Any, shop: Any) -> None:
     shop("CREATE VIEW seen AS SELECT * FROM recs; ALTER VIEW seen OWNER TO guest")
     shop("GRANT SELECT ON seen TO reader")
     with (
-        sm.Evaluator("shop.seen", engine=reader, trust_input=True) as evaluator,
+        Evaluator("shop.seen", engine=reader, trust_input=True) as evaluator,
         pytest.raises(sm.DataError, match="permission denied for"),
     ):
         evaluator.per_user("n_recommended")
@@ -783,7 +784,7 @@ def test_a_role_without_privileges(connect: Any, shop: Any) -> None:
 
 def test_tables_that_change_between_calls(shop: Any, connection: Any) -> None:
     shop("CREATE TABLE recs AS SELECT * FROM small.recs")
-    with sm.Evaluator("shop.recs", "small.truth", engine=connection) as evaluator:
+    with Evaluator("shop.recs", "small.truth", engine=connection) as evaluator:
         shop("ALTER TABLE recs ALTER rank TYPE text")
         with pytest.raises(sm.DataError, match=r"rank .* now has the type VARCHAR") as caught:
             evaluator.evaluate("mrr")
@@ -801,7 +802,7 @@ def test_tables_that_change_between_calls(shop: Any, connection: Any) -> None:
 def test_wrong_rows(shop: Any, connection: Any) -> None:
     shop("CREATE TABLE recs AS SELECT * FROM small.recs UNION ALL SELECT * FROM small.recs")
     with (
-        sm.Evaluator("shop.recs", "small.truth", engine=connection) as evaluator,
+        Evaluator("shop.recs", "small.truth", engine=connection) as evaluator,
         pytest.raises(sm.DataError, match="recommendations") as caught,
     ):
         evaluator.evaluate("mrr")
@@ -809,14 +810,14 @@ def test_wrong_rows(shop: Any, connection: Any) -> None:
     shop("DROP TABLE recs")
     shop("CREATE TABLE recs AS SELECT user_id, item_id, 'NaN'::float8 AS score FROM small.recs")
     with (
-        sm.Evaluator("shop.recs", "small.truth", engine=connection) as evaluator,
+        Evaluator("shop.recs", "small.truth", engine=connection) as evaluator,
         pytest.raises(sm.DataError, match="NaN"),
     ):
         evaluator.evaluate("mrr")
     shop("CREATE VIEW broken AS SELECT user_id, item_id, rank / (rank - rank) AS rank "
          "FROM small.recs")  # fmt: skip
     with (
-        sm.Evaluator("shop.broken", "small.truth", engine=connection) as evaluator,
+        Evaluator("shop.broken", "small.truth", engine=connection) as evaluator,
         pytest.raises(sm.DataError, match="division by zero"),
     ):
         evaluator.evaluate("mrr")
@@ -832,7 +833,7 @@ def test_a_template_that_the_database_rejects(database: Database, tmp_path: Path
         encoding="utf-8",
     )
     with (
-        sm.Evaluator(*SMALL, engine=database.connection, templates=tmp_path) as evaluator,
+        Evaluator(*SMALL, engine=database.connection, templates=tmp_path) as evaluator,
         pytest.raises(sm.TemplateError) as caught,
     ):
         evaluator.evaluate("mine@1")
@@ -865,7 +866,7 @@ WAITING = "wait_event_type = 'Lock' AND pid <> pg_backend_pid()"
 @pytest.mark.parametrize("end", ["pg_terminate_backend", "pg_cancel_backend"])
 def test_a_server_that_stops_in_the_middle(server: Any, connect: Any, end: str) -> None:
     connection = connect()
-    with sm.Evaluator(*SMALL, engine=connection) as evaluator, locked(connect, "small.truth"):
+    with Evaluator(*SMALL, engine=connection) as evaluator, locked(connect, "small.truth"):
         ending = threading.Thread(
             target=lambda: server.run(f"SELECT {end}({wait_for(server, WAITING)})")
         )
@@ -882,7 +883,7 @@ def test_a_server_that_stops_in_the_middle(server: Any, connect: Any, end: str) 
 
 def test_a_limit_of_time(connect: Any) -> None:
     connection = connect(options="-c statement_timeout=200ms")
-    with sm.Evaluator(*SMALL, engine=connection) as evaluator, locked(connect, "small.truth"):
+    with Evaluator(*SMALL, engine=connection) as evaluator, locked(connect, "small.truth"):
         with pytest.raises(sm.EngineError, match=r"statement timeout.*statement_timeout"):
             evaluator.evaluate("mrr")
         assert status(connection) == "IDLE"
@@ -893,7 +894,7 @@ def test_a_limit_of_time(connect: Any) -> None:
 )
 def test_sessions_that_may_not_write(connect: Any, role: str, options: str) -> None:
     connection = connect(role, options=options)
-    with sm.Evaluator(*SMALL, engine=connection) as evaluator:
+    with Evaluator(*SMALL, engine=connection) as evaluator:
         assert evaluator.evaluate(["mrr", "n_recommended"]).loc[0, "value"] == (pytest.approx(MRR))
         assert len(evaluator.check())
 
@@ -902,7 +903,7 @@ def test_sessions_that_may_not_write(connect: Any, role: str, options: str) -> N
 
 
 def test_calls_that_need_duckdb(database: Database, tmp_path: Path) -> None:
-    with sm.Evaluator(*SMALL, engine=database.connection) as evaluator:
+    with Evaluator(*SMALL, engine=database.connection) as evaluator:
         with pytest.raises(sm.UsageError, match=r"reports and charts need DuckDB.*a database"):
             evaluator.report("mrr")
         with pytest.raises(sm.UsageError, match="write_table needs Spark"):
@@ -913,7 +914,7 @@ def test_calls_that_need_duckdb(database: Database, tmp_path: Path) -> None:
             evaluator.with_tables(recommendations=LISTS)
     for option in ("threads", "partitions", "temp_directory"):
         with pytest.raises(sm.UsageError, match=option):
-            sm.Evaluator(*SMALL, engine=database.connection, **{option: 2})
+            Evaluator(*SMALL, engine=database.connection, **{option: 2})
 
 
 def test_engines_and_dialects(connect: Any, url: str) -> None:
@@ -937,18 +938,18 @@ def test_engines_and_dialects(connect: Any, url: str) -> None:
     ]
     for options, told in wrong:
         with pytest.raises(sm.SqlmetricsError, match=told) as caught:
-            sm.Evaluator(*SMALL, **options)
+            Evaluator(*SMALL, **options)
         assert "s3c" not in "".join(map(str, (caught.value, caught.value.__cause__)))
     with (
         contextlib.closing(sqlite3.connect(":memory:")) as other,
         pytest.raises(sm.UsageError, match="a connection of sqlite3 is not supported"),
     ):
-        sm.Evaluator(*SMALL, engine=other)
+        Evaluator(*SMALL, engine=other)
 
     async def asynchronous() -> None:
         async with await psycopg.AsyncConnection.connect(url) as waiting:
             with pytest.raises(sm.UsageError, match="an asynchronous connection of psycopg"):
-                sm.Evaluator(*SMALL, engine=waiting)
+                Evaluator(*SMALL, engine=waiting)
 
     asyncio.run(asynchronous())
 
@@ -971,7 +972,7 @@ def test_servers_that_are_not_postgres(
 
     monkeypatch.setattr(database_drivers.Psycopg, "fetch", answered)
     with pytest.raises(sm.UsageError, match="in Postgres 12 or newer, and the server is"):
-        sm.Evaluator(*SMALL, engine=connection)
+        Evaluator(*SMALL, engine=connection)
     assert status(connection) == "IDLE"
 
 
@@ -1069,7 +1070,7 @@ import psycopg
 import sqlmetrics as sm
 
 connection = psycopg.connect(sys.argv[1])
-with sm.Evaluator(*sys.argv[2:], engine=connection) as evaluator:
+with Evaluator(*sys.argv[2:], engine=connection) as evaluator:
     try:
         evaluator.evaluate("mrr")
     except KeyboardInterrupt:
@@ -1128,7 +1129,7 @@ PYTHON = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 def of_five_users() -> sm.Evaluator:
-    return sm.Evaluator(
+    return Evaluator(
         *(EXAMPLES / "five_users" / f"{name}.csv" for name in ("recommendations", "interactions"))
     )
 

@@ -27,6 +27,7 @@ from tests.support.dbt_packages import (
     queries_of_tests,
     tables_of,
 )
+from tests.support.evaluators import Evaluator
 from tests.support.paths import ROOT
 
 DATA = ROOT / "examples" / "data"
@@ -95,7 +96,7 @@ def evaluator(name: str) -> sm.Evaluator:
         return sm.TableName(name.format(table), file) if name else file
 
     lists = {model: of(f"recommendations_{model}") for model in MODELS}
-    return sm.Evaluator(lists, **{table: of(table) for table in FURTHER}, baseline="popular")
+    return Evaluator(lists, **{table: of(table) for table in FURTHER}, baseline="popular")
 
 
 def assert_same(found: pd.DataFrame, expected: pd.DataFrame, keys: list[str], rtol: float) -> None:
@@ -176,7 +177,7 @@ def test_a_repeated_row_fails_the_build(project: Path) -> None:
 
 
 def test_a_package_with_plain_names_runs_alone(tmp_path: Path) -> None:
-    with sm.Evaluator(
+    with Evaluator(
         sm.TableName("shop.recommendations_als"),
         sm.TableName("warehouse.shop.interactions"),
         columns={"recommendations.score": "score"},
@@ -188,7 +189,7 @@ def test_a_package_with_plain_names_runs_alone(tmp_path: Path) -> None:
     built = dbt(folder, "build", "--profile", "shop")
     assert built.returncode == 0, built.stdout
     lists, truth = (DATA / f"{name}.parquet" for name in ("recommendations_als", "interactions"))
-    with sm.Evaluator(lists, truth) as one:
+    with Evaluator(lists, truth) as one:
         # without a file, nothing says that interactions have a relevance: all count 1
         expected = one.evaluate(["ndcg(gain=binary)", "recall"], 10)
     found = query(folder, "FROM metrics.sqlmetrics_summary")
@@ -243,7 +244,7 @@ def test_models_run_as_views_and_tables(engine: Engine, tmp_path: Path) -> None:
     lists = {model: named[f"recommendations_{model}"] for model in MODELS}
     others = {table: named[table] for table in ("interactions", "history")}
     metrics = ["ndcg", "map", "surprisal", "coverage"]
-    with sm.Evaluator(lists, **others) as one:
+    with Evaluator(lists, **others) as one:
         one.dbt(tmp_path / "package", metrics, 10, dialect=engine.dialect)
     with evaluator("") as one:
         expected = one.evaluate(metrics, 10)
@@ -365,7 +366,7 @@ def test_dbt_computes_every_macro_as_evaluate(tmp_path: Path) -> None:
     expected = []
     for table, kind in ((truth, "interactions"), (liked, "liked")):
         names = [name for name in MACROS if truth_of(name) == kind]
-        with sm.Evaluator(lists, table) as one:
+        with Evaluator(lists, table) as one:
             expected.append(one.evaluate(names, 10))
     assert_same(found, pd.concat(expected), ["metric"], rtol=1e-12)
 
@@ -383,7 +384,7 @@ def test_macros_run_on_other_engines(name: str, engines: Callable[[str], Engine]
     engine.load({name: pq.read_table(DATA / f"{file}.parquet") for name, file in tables.items()})
     metrics = ["ndcg", "map", "n_recommended", "auc", "lrap", "partial_auc", "ncrr", "err"]
     lists, truth = (DATA / f"{name}.parquet" for name in tables.values())
-    with sm.Evaluator(lists, truth) as one:
+    with Evaluator(lists, truth) as one:
         expected = one.evaluate(metrics, 10).set_index("metric")
     macros = macros_of(PACKAGE, engine.dialect)
     for metric in metrics:

@@ -19,13 +19,14 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
+from tests.support.evaluators import Evaluator
 
 LISTS = pa.table({"user_id": [1, 1, 2], "item_id": [11, 12, 13], "rank": [1, 2, 1]})
 TRUTH = {1: [11, 12], 2: [13]}  # recall of user 1 is 1/2 without the row of item 12
 
 
 def recall(source: Any) -> float:
-    with sm.Evaluator(source, TRUTH) as evaluator:
+    with Evaluator(source, TRUTH) as evaluator:
         value: float = evaluator.evaluate("recall@2")["value"][0]
     return value
 
@@ -69,7 +70,7 @@ def test_partition_columns_of_delta(tmp_path: Path) -> None:
 
     table = LISTS.append_column("country", pa.array(["DE", "FR", "DE"]))
     deltalake.write_deltalake(tmp_path / "recs", table, partition_by=["country"])
-    with sm.Evaluator(
+    with Evaluator(
         f"delta:{tmp_path}/recs", TRUTH, where={"recommendations": "country = 'DE'"}
     ) as evaluator:
         assert evaluator.evaluate("recall@2")["value"][0] == 3 / 4
@@ -159,7 +160,7 @@ def test_deleted_rows_of_iceberg_do_not_count(iceberg: Any, name: str) -> None:
 def test_renamed_columns_of_iceberg(iceberg: Any) -> None:
     with iceberg.update_schema() as change:
         change.rename_column("item_id", "product")
-    with sm.Evaluator("iceberg:shop/recs", TRUTH, columns={"item_id": "product"}) as evaluator:
+    with Evaluator("iceberg:shop/recs", TRUTH, columns={"item_id": "product"}) as evaluator:
         assert evaluator.evaluate("recall@2")["value"][0] == 3 / 4
 
 
@@ -188,7 +189,7 @@ def test_lost_files_are_named(delta: Path) -> None:
 
 
 def test_statements_read_the_version(delta: Path) -> None:
-    with sm.Evaluator("delta:recs", "delta:recs@0") as evaluator:
+    with Evaluator("delta:recs", "delta:recs@0") as evaluator:
         sql = evaluator.sql("recall@2")
     url = delta.absolute().as_uri()
     joined = re.sub(r"\(\s+|\s+\)|\s+", lambda blank: blank[0].strip() or " ", sql)
@@ -200,7 +201,7 @@ def test_a_connection_of_the_user_is_not_changed(delta: Path) -> None:  # noqa: 
     import duckdb
 
     with pytest.raises(sm.UsageError, match=r"delta:recs@1 cannot be opened in your connection"):
-        sm.Evaluator("delta:recs", TRUTH, connection=duckdb.connect())
+        Evaluator("delta:recs", TRUTH, connection=duckdb.connect())
 
 
 def test_a_record_reads_the_same_version_again(delta: Path) -> None:

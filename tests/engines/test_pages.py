@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import sqlmetrics as sm
 from tests.engines.runners import Engine, Postgres
+from tests.support.evaluators import Evaluator
 from tests.support.pages import shell_blocks, shell_output
 from tests.support.paths import ROOT
 
@@ -49,7 +49,7 @@ def test_five_users_in_postgres(engines: Callable[[str], Engine], tmp_path: Path
     found, expected = pd.DataFrame(rows(printed)), pd.DataFrame(rows(shown))
     pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
     conventions = ["jurity", "rectools", "standard"]
-    with sm.Evaluator(
+    with Evaluator(
         FIVE / "recommendations.csv", FIVE / "interactions.csv", convention=conventions
     ) as evaluator:
         here = evaluator.evaluate("map@3")

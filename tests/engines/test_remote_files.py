@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
+from tests.support.evaluators import Evaluator
 
 SECRET = "a-secret-key-of-the-user"
 LISTS = pa.table({"user_id": [1, 1, 2], "item_id": [11, 12, 13], "rank": [1, 2, 1]})
@@ -71,7 +72,7 @@ def account(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def values(*sources: Any) -> list[float]:
-    with sm.Evaluator(*sources) as evaluator:
+    with Evaluator(*sources) as evaluator:
         found: list[float] = evaluator.evaluate("recall@2")["value"].tolist()
     return found
 
@@ -86,7 +87,7 @@ def test_files_and_globs_are_read() -> None:
 def test_only_the_named_prefixes_can_be_read() -> None:
     import duckdb
 
-    with sm.Evaluator("s3://shop/runs/*.parquet", "s3://shop/truth.parquet") as evaluator:
+    with Evaluator("s3://shop/runs/*.parquet", "s3://shop/truth.parquet") as evaluator:
         connection = evaluator.engine.connection
         for path in ("s3://shop/private/other.parquet", "s3://shop/*/other.parquet"):
             with pytest.raises(duckdb.PermissionException):

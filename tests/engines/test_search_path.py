@@ -19,6 +19,7 @@ from sqlmetrics.metrics.catalog import Catalog
 from tests.engines.databases import LISTS, MRR, TRUTH, columns, evaluated, names
 from tests.engines.runners import Engine
 from tests.engines.worlds import awkward
+from tests.support.evaluators import Evaluator
 
 # A sequence keeps its value when the transaction of the caller is rolled back. `planted` tries to
 # create an object; pg_catalog has functions with arguments that no other function may have.
@@ -248,7 +249,7 @@ def test_no_call_uses_an_object_of_another_role(server: Any, client: str, path: 
     given = {"columns": columns(awkward()), "where": {"users": "country = upper(country)"}}
     with (
         CLIENTS[client](server, path) as engine,
-        sm.Evaluator(**server.given, **given, engine=engine) as evaluator,
+        Evaluator(**server.given, **given, engine=engine) as evaluator,
     ):
         assert len(evaluator.evaluate(["ndcg", "gini"], 5, by="country"))
         if client == "psycopg":  # the other clients send the same statements
@@ -270,6 +271,6 @@ def test_names_are_looked_up_as_the_session_does(server: Any, client: str) -> No
         assert evaluated("evil.recs", "evil.truth", engine=engine) == 1
         told = r"no table rec; did you mean 'recs'\?"
         with pytest.raises(sm.DataError, match=told):
-            sm.Evaluator("rec", engine=engine)
+            Evaluator("rec", engine=engine)
     with CLIENTS[client](server, "evil, pg_catalog, small") as engine:
         assert evaluated("recs", "truth", engine=engine) == 1

@@ -29,6 +29,7 @@ from tests.engines.runners import Engine
 from tests.engines.spark_process import SparkProcess
 from tests.engines.spark_sessions import USUAL
 from tests.engines.worlds import TABLES, World, awkward, plain
+from tests.support.evaluators import Evaluator
 from tests.support.paths import ROOT
 
 DATA = ROOT / "examples" / "data"
@@ -88,7 +89,7 @@ def setting(session: Any) -> Iterator[Callable[[str, str], None]]:
 
 
 def world_of(world: World, **more: Any) -> sm.Evaluator:
-    return sm.Evaluator(
+    return Evaluator(
         {model: world.tables[model] for model in ("als", "popular")},
         **{name: world.tables[name] for name in TABLES},
         columns={"features": "f1,f2", **world.columns},
@@ -115,8 +116,8 @@ def test_every_metric_over_the_demo_tables_without_ansi_mode(
     # as in Spark 3: division by 0 is NULL, overflows wrap around, sizes of NULL are -1
     setting("spark.sql.ansi.enabled", "false")
     with (
-        sm.Evaluator(**DEMO) as duckdb,
-        sm.Evaluator(**DEMO, engine=spark, temp_directory=tmp_path) as evaluator,
+        Evaluator(**DEMO) as duckdb,
+        Evaluator(**DEMO, engine=spark, temp_directory=tmp_path) as evaluator,
     ):
         in_all = [name for name, metric in duckdb.catalog.metrics.items() if metric.in_all]
         asked = in_all[part::16]
@@ -158,10 +159,8 @@ def test_several_runs_of_a_model(spark: Any, tmp_path: Path) -> None:
         "history": pa.table({"user_id": [3, 3, 3], "item_id": [10, 11, 30]}),
     }
     with (
-        sm.Evaluator(lists, **tables, check=False) as duckdb,
-        sm.Evaluator(
-            lists, **tables, check=False, engine=spark, temp_directory=tmp_path
-        ) as evaluator,
+        Evaluator(lists, **tables, check=False) as duckdb,
+        Evaluator(lists, **tables, check=False, engine=spark, temp_directory=tmp_path) as evaluator,
     ):
         found = evaluator.evaluate(["mrr", "user_coverage"])
         # als: mean reciprocal ranks of 1 and 1/4
@@ -182,7 +181,7 @@ def test_months_are_those_of_utc(session: Any, setting: Callable[[str, str], Non
     for zone in ("UTC", None):
         times = pa.array([late, early]).cast(pa.timestamp("us", zone))
         truth = pa.table({"user_id": ["u1", "u2"], "item_id": ["a", "b"], "timestamp": times})
-        with sm.Evaluator(lists, truth, engine=session) as evaluator:
+        with Evaluator(lists, truth, engine=session) as evaluator:
             found = evaluator.evaluate("mrr", by_item="month")
         assert found["month"].tolist() == ["2024-11", "2024-12"]
         assert found["value"].tolist() == [1 / 2, 1]
@@ -197,7 +196,7 @@ def test_several_users_keys_and_lists_as_columns(spark: Any) -> None:
     asked: dict[str, Any] = {
         "key": ["shop", "user"], "columns": {"recommendations.item_id": "items"},
     }  # fmt: skip
-    with sm.Evaluator(spark.createDataFrame(lists), truth, engine=spark, **asked) as evaluator:
+    with Evaluator(spark.createDataFrame(lists), truth, engine=spark, **asked) as evaluator:
         found = evaluator.evaluate("mrr")
     assert found["value"].tolist() == [1 / 2]  # the second of the list, twice
     assert found["n_users"].tolist() == [2]
@@ -249,7 +248,7 @@ SOURCES = ["folder", "glob", "deep glob", "files", "URI", "view", "table", "whol
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_sources(spark: Any, stored: dict[str, Any], kind: str) -> None:
-    with sm.Evaluator(stored[kind], TRUTH, engine=spark, trust_input=True) as evaluator:
+    with Evaluator(stored[kind], TRUTH, engine=spark, trust_input=True) as evaluator:
         found = evaluator.evaluate("mrr", ci="none")
     # u1 has a first, u2 third, and u4 no list
     assert found["value"].tolist() == pytest.approx([(1 + 1 / 3 + 0) / 3])
@@ -288,7 +287,7 @@ def test_columns_of_folders_are_those_of_duckdb(
     source = PATHS[kind](tmp_path)
     columns, values = [], []
     for engine in ({}, {"engine": spark}):
-        with sm.Evaluator(LISTS, source, trust_input=True, **engine) as evaluator:
+        with Evaluator(LISTS, source, trust_input=True, **engine) as evaluator:
             columns.append([*evaluator.tables["interactions"].columns])
             gain = "linear" if "relevance" in columns[-1] else "binary"
             values.append(evaluator.evaluate(f"dcg(gain={gain})@3", ci="none"))
@@ -305,7 +304,7 @@ def test_a_column_of_the_files_is_read_and_said_to_be(spark: Any, tmp_path: Path
     for source in (tmp_path, tmp_path / "relevance=9" / "truth.parquet"):
         with (
             pytest.warns(sm.SqlmetricsWarning, match=told),
-            sm.Evaluator(LISTS, source, engine=spark) as evaluator,
+            Evaluator(LISTS, source, engine=spark) as evaluator,
         ):
             found = evaluator.evaluate("dcg(gain=linear)@1")
         assert found["value"].item() == pytest.approx(1 / 2)
@@ -319,7 +318,7 @@ def test_folders_that_spark_cannot_read_by_our_rule_are_refused(spark: Any, tmp_
         r".*Export the fil"
     )
     with pytest.raises(sm.DataError, match=told):
-        sm.Evaluator(LISTS, tmp_path, engine=spark)
+        Evaluator(LISTS, tmp_path, engine=spark)
 
 
 def test_files_called_like_patterns_are_read(spark: Any, tmp_path: Path) -> None:
@@ -331,7 +330,7 @@ def test_files_called_like_patterns_are_read(spark: Any, tmp_path: Path) -> None
     truth = tmp_path / "truth.parquet"
     pq.write_table(UNGRADED, truth)
     for name in names:
-        with sm.Evaluator(str(tmp_path / f"{name}.parquet"), truth, engine=spark) as evaluator:
+        with Evaluator(str(tmp_path / f"{name}.parquet"), truth, engine=spark) as evaluator:
             assert len(evaluator.stage("ranked")) == sum(map(len, LISTS.values()))
             statement = evaluator.sql("precision", 3)
         (row,) = spark.sql(statement.rstrip(";\n")).toArrow().to_pylist()
@@ -342,14 +341,14 @@ def test_files_that_a_job_is_writing_are_refused(spark: Any, tmp_path: Path) -> 
     (tmp_path / "_temporary").mkdir()
     pq.write_table(_rows(LISTS), tmp_path / "part.parquet")
     with pytest.raises(sm.DataError, match="is incomplete"):
-        sm.Evaluator(str(tmp_path), UNGRADED, engine=spark)
+        Evaluator(str(tmp_path), UNGRADED, engine=spark)
 
 
 @pytest.mark.parametrize("kind", ["glob", "files", "table", "view"])
 def test_the_statement_runs_without_the_evaluator(
     spark: Any, stored: dict[str, Any], kind: str
 ) -> None:
-    with sm.Evaluator(stored[kind], stored["folder"], engine=spark) as evaluator:
+    with Evaluator(stored[kind], stored["folder"], engine=spark) as evaluator:
         statement = evaluator.sql("precision", 1)
     rows = spark.sql(statement.rstrip(";\n")).toArrow().to_pylist()
     assert [(row["value"], row["n_users"]) for row in rows] == [(1.0, 3)]
@@ -357,7 +356,7 @@ def test_the_statement_runs_without_the_evaluator(
 
 def test_a_statement_for_others_needs_their_names(spark: Any) -> None:
     with (
-        sm.Evaluator(LISTS, TRUTH, engine=spark) as evaluator,
+        Evaluator(LISTS, TRUTH, engine=spark) as evaluator,
         pytest.raises(sm.UsageError, match="snowflake cannot read"),
     ):
         evaluator.sql("mrr", dialect="snowflake")
@@ -390,7 +389,7 @@ def test_values_per_user_are_written_by_spark(spark: Any, tmp_path: Path) -> Non
 
 def test_what_is_not_of_spark_is_not_replaced(spark: Any, tmp_path: Path) -> None:
     values = tmp_path / "values"
-    with sm.Evaluator(LISTS, TRUTH, engine=spark) as evaluator:
+    with Evaluator(LISTS, TRUTH, engine=spark) as evaluator:
         for name in ("notes.txt", "lists.parquet", ".git", "part-1.parquet/mine", "_SUCCESS.txt"):
             folder = tmp_path / name.replace("/", " of ")
             (folder / name).parent.mkdir(parents=True)
@@ -409,7 +408,7 @@ def test_what_is_not_of_spark_is_not_replaced(spark: Any, tmp_path: Path) -> Non
                spark.read.parquet(str(values / "of one"))]  # fmt: skip
     before = sorted((values / "of one").iterdir())
     for source in sources:
-        with sm.Evaluator(source, TRUTH, engine=spark) as evaluator:
+        with Evaluator(source, TRUTH, engine=spark) as evaluator:
             for target in (values / "of one", f"file://{tmp_path}/link/of one"):
                 with pytest.raises(sm.DataError, match="rows are read from"):
                     evaluator.write_parquet(target, "mrr", force=True)
@@ -431,7 +430,7 @@ def test_names_of_tables_are_checked_first(spark: Any, monkeypatch: pytest.Monke
     try:
         for source in ("lists_there", spark.table("view_there")):
             with (
-                sm.Evaluator(source, TRUTH, engine=spark) as evaluator,
+                Evaluator(source, TRUTH, engine=spark) as evaluator,
                 monkeypatch.context() as patched,
             ):
                 patched.setattr(path, "plan", lambda *_: pytest.fail("it computes"))
@@ -441,7 +440,7 @@ def test_names_of_tables_are_checked_first(spark: Any, monkeypatch: pytest.Monke
                     assert not isinstance(caught.value, sm.TemplateError)
         # only the catalog knows which names it takes
         with (
-            sm.Evaluator(LISTS, TRUTH, engine=spark) as evaluator,
+            Evaluator(LISTS, TRUTH, engine=spark) as evaluator,
             pytest.raises(sm.DataError, match=r"^`a b` cannot be written"),
         ):
             evaluator.write_table("`a b`", "mrr")
@@ -451,7 +450,7 @@ def test_names_of_tables_are_checked_first(spark: Any, monkeypatch: pytest.Monke
 
 
 def test_tables_of_the_catalog_are_written(spark: Any) -> None:
-    with sm.Evaluator(LISTS, TRUTH, engine=spark) as evaluator:
+    with Evaluator(LISTS, TRUTH, engine=spark) as evaluator:
         try:
             evaluator.write_table("my_values", "mrr", per_user=True)
             with pytest.raises(sm.DataError, match="my_values exists and is not overwritten"):
@@ -463,7 +462,7 @@ def test_tables_of_the_catalog_are_written(spark: Any) -> None:
         finally:
             spark.sql("DROP TABLE IF EXISTS my_values")
     with (
-        sm.Evaluator(LISTS, TRUTH) as evaluator,
+        Evaluator(LISTS, TRUTH) as evaluator,
         pytest.raises(sm.UsageError, match="with other engines, use write_parquet"),
     ):
         evaluator.write_table("my_values", "mrr")
@@ -486,14 +485,14 @@ def test_comparisons_are_handed_over(spark: Any, tmp_path: Path) -> None:
 def test_rows_are_released_by_close(spark: Any) -> None:
     cached = spark.sparkContext._jsc.getPersistentRDDs
     before = set(cached())
-    with sm.Evaluator(LISTS, TRUTH, engine=spark) as evaluator:
+    with Evaluator(LISTS, TRUTH, engine=spark) as evaluator:
         evaluator.evaluate(["ndcg", "recall"], 2)
         assert set(cached()) > before
     assert set(cached()) <= before
 
 
 def test_files_are_removed_without_close(spark: Any, tmp_path: Path) -> None:
-    evaluator = sm.Evaluator(LISTS, TRUTH, engine=spark, temp_directory=tmp_path)
+    evaluator = Evaluator(LISTS, TRUTH, engine=spark, temp_directory=tmp_path)
     evaluator.evaluate(["ndcg", "recall"], 2)
     (folder,) = tmp_path.iterdir()
     assert is_temporary(folder)  # a later run removes it if this process is killed
@@ -521,13 +520,13 @@ def test_comparisons_need_a_folder(spark: Any, tmp_path: Path) -> None:
 
 
 def test_steps_and_stages_can_be_looked_at(spark: Any) -> None:
-    with sm.Evaluator(LISTS, TRUTH) as duckdb, sm.Evaluator(LISTS, TRUTH, engine=spark) as ours:
+    with Evaluator(LISTS, TRUTH) as duckdb, Evaluator(LISTS, TRUTH, engine=spark) as ours:
         steps = {"start": "recbole", "end": "standard"}
         assert_same(ours.explain("ndcg", 2, **steps), duckdb.explain("ndcg", 2, **steps))
         found = ours.stage("hits").sort_values(["user_id", "rank"])
         assert found["item_id"].tolist() == ["a", "c", "a"]
     many = pa.table({"user_id": range(1200), "item_id": [1] * 1200, "rank": [1] * 1200})
-    with sm.Evaluator(many, many.drop(["rank"]), engine=spark) as evaluator:
+    with Evaluator(many, many.drop(["rank"]), engine=spark) as evaluator:
         assert len(evaluator.stage("ranked")) == 1000
 
 
@@ -562,7 +561,7 @@ def test_wrong_tables_are_refused(spark: Any, lists: Any, truth: Any, message: s
         columns = {"recommendations.item_id": "items", "recommendations.score": "scores"}
     with (
         pytest.raises(sm.SqlmetricsError, match=message) as caught,
-        sm.Evaluator(lists, truth, engine=spark, columns=columns) as evaluator,
+        Evaluator(lists, truth, engine=spark, columns=columns) as evaluator,
     ):
         evaluator.evaluate("mrr")
     assert "SQLSTATE" not in str(caught.value)
@@ -576,18 +575,18 @@ def test_files_that_differ_are_refused(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(
         sm.DataError, match=r"column rank: .*1\.parquet has the column, but .*2\.parquet does"
     ):
-        sm.Evaluator(files, TRUTH, engine=spark)
+        Evaluator(files, TRUTH, engine=spark)
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(b"PAR1 and no more")
     with pytest.raises(sm.DataError, match=r"broken\.parquet cannot be read") as caught:
-        sm.Evaluator(str(broken), TRUTH, engine=spark)
+        Evaluator(str(broken), TRUTH, engine=spark)
     assert "\n" not in str(caught.value)
 
 
 def test_rows_that_cannot_be_read_are_said_to_be(spark: Any, tmp_path: Path) -> None:
     file = tmp_path / "lists.parquet"
     pq.write_table(ROWS, file)
-    with sm.Evaluator(str(file), TRUTH, engine=spark) as evaluator:
+    with Evaluator(str(file), TRUTH, engine=spark) as evaluator:
         file.unlink()
         with pytest.raises(sm.DataError, match=r"lists\.parquet cannot be read") as caught:
             evaluator.evaluate("mrr")
@@ -601,7 +600,7 @@ def test_templates_of_ones_own(spark: Any, tmp_path: Path) -> None:
         head + "SELECT {{ keys }}, k, max(1.0 / rank) AS value FROM hits GROUP BY {{ keys }}, k",
         encoding="utf-8",
     )
-    with sm.Evaluator(LISTS, TRUTH, engine=spark, templates=tmp_path) as evaluator:
+    with Evaluator(LISTS, TRUTH, engine=spark, templates=tmp_path) as evaluator:
         found = evaluator.evaluate(["first_hit", "mrr"])
         assert found["value"][0] == found["value"][1] == pytest.approx((1 + 1 / 3) / 3)
 
@@ -616,17 +615,17 @@ def test_a_view_is_read_without_an_error_of_spark(
     monkeypatch.setattr(logger, "disabled", False)
     monkeypatch.setattr(logger, "handle", said.append)
     with pytest.raises(sm.DataError):
-        sm.Evaluator("no_such_view", TRUTH, engine=spark)
+        Evaluator("no_such_view", TRUTH, engine=spark)
     assert said
     said.clear()
-    sm.Evaluator(stored["view"], TRUTH, engine=spark).close()
+    Evaluator(stored["view"], TRUTH, engine=spark).close()
     assert not said
 
 
 def test_a_frame_of_another_session_is_refused(spark: Any) -> None:
     other = spark.newSession()
     with pytest.raises(sm.DataError, match="recommendations: the DataFrame belongs to another S"):
-        sm.Evaluator(other.createDataFrame(_rows(LISTS)), TRUTH, engine=spark)
+        Evaluator(other.createDataFrame(_rows(LISTS)), TRUTH, engine=spark)
     assert [one["viewName"] for one in other.sql("SHOW VIEWS").toArrow().to_pylist()] == []
 
 
@@ -635,20 +634,20 @@ def test_settings_are_not_put_into_names(session: Any, setting: Callable[[str, s
     lists, columns = _rows(LISTS).rename_columns({"rank": name}), {"rank": name}
     with (
         pytest.raises(sm.UsageError, match=r"Spark replaces \$\{spark\.app\.name\} in queries by"),
-        sm.Evaluator(lists, TRUTH, engine=session, columns=columns) as evaluator,
+        Evaluator(lists, TRUTH, engine=session, columns=columns) as evaluator,
     ):
         evaluator.evaluate("mrr")
     setting("spark.sql.variable.substitute", "false")
-    with sm.Evaluator(lists, TRUTH, engine=session, columns=columns) as evaluator:
+    with Evaluator(lists, TRUTH, engine=session, columns=columns) as evaluator:
         assert evaluator.evaluate("mrr")["value"].tolist() == [pytest.approx(4 / 9)]
 
 
 def test_options_of_duckdb_are_refused(spark: Any) -> None:
     with pytest.raises(sm.UsageError, match="threads apply only to DuckDB"):
-        sm.Evaluator(LISTS, TRUTH, engine=spark, threads=2)
+        Evaluator(LISTS, TRUTH, engine=spark, threads=2)
     with pytest.raises(sm.UsageError, match="'spark' is neither a SparkSession"):
-        sm.Evaluator(LISTS, TRUTH, engine="spark")
-    evaluator = sm.Evaluator(LISTS, TRUTH, engine=spark)
+        Evaluator(LISTS, TRUTH, engine="spark")
+    evaluator = Evaluator(LISTS, TRUTH, engine=spark)
     with pytest.raises(sm.UsageError, match="DuckDB"):
         evaluator.write_partition("parts", "1/2", "mrr")
     evaluator.close()
@@ -727,7 +726,7 @@ def test_commands(given: list[str | None], tmp_path: Path) -> None:
     done = _run("per-user", *on_spark, "--master", "local[2]", *ASKED, "-o", str(folder))
     assert (done.exit_code, done.stdout) == (0, "")
     assert given[2:] == ["local[2]", "stopped"]
-    with sm.Evaluator({"als": DEMO["recommendations"]["als"]}, DEMO["interactions"]) as duckdb:
+    with Evaluator({"als": DEMO["recommendations"]["als"]}, DEMO["interactions"]) as duckdb:
         users = len(duckdb.per_user("ndcg@10"))
     assert pq.read_table(folder).num_rows == 2 * 2 * users  # models and cutoffs
     assert "exists and is not" in _run("per-user", *on_spark, *ASKED, "-o", str(folder)).stderr
@@ -801,7 +800,7 @@ def _views(session: Any) -> set[str]:
 def _evaluated(session: Any, tables: dict[str, Any], metrics: list[str], **options: Any) -> Any:
     """Return a frame and the names of the views that are left behind."""
     before = _views(session)
-    with sm.Evaluator(**tables, engine=session) as evaluator:
+    with Evaluator(**tables, engine=session) as evaluator:
         frame = evaluator.evaluate(metrics, **options)
     return frame, _views(session) - before
 
@@ -812,7 +811,7 @@ def _over_connect(session: Any, folder: str) -> Any:
     world = plain()
     lists = session.createDataFrame(world.tables["als"])
     tables = {"recommendations": lists, "interactions": world.tables["interactions"]}
-    with sm.Evaluator(**tables, engine=session) as evaluator:
+    with Evaluator(**tables, engine=session) as evaluator:
         for force in (False, True):
             evaluator.write_parquet(folder, "ndcg", 5, per_user=True, force=force)
         try:
@@ -821,7 +820,7 @@ def _over_connect(session: Any, folder: str) -> Any:
             refused = str(error)
         frame = evaluator.evaluate(["ndcg", "map"], 5, ci="bootstrap", resamples=20)
         try:
-            sm.Evaluator("no_such_table", {"u": ["a"]}, engine=session)
+            Evaluator("no_such_table", {"u": ["a"]}, engine=session)
         except sm.DataError as error:
             message = str(error)
     return frame, _views(session) - before, refused, message
@@ -830,7 +829,7 @@ def _over_connect(session: Any, folder: str) -> Any:
 def test_spark_connect(spark_connect: SparkProcess, tmp_path: Path) -> None:
     frame, views, refused, message = spark_connect.call(_over_connect, str(tmp_path / "values"))
     world = plain()
-    with sm.Evaluator(world.tables["als"], world.tables["interactions"]) as duckdb:
+    with Evaluator(world.tables["als"], world.tables["interactions"]) as duckdb:
         assert_same(frame, duckdb.evaluate(["ndcg", "map"], 5, ci="bootstrap", resamples=20))
         values = pq.read_table(tmp_path / "values").to_pandas().sort_values("user_id")
         assert values["ndcg"].tolist() == pytest.approx(duckdb.per_user("ndcg", 5)["ndcg"].tolist())
@@ -852,7 +851,7 @@ def test_a_cluster_shares_the_work(spark_cluster: SparkProcess, tmp_path: Path) 
     spark_cluster.work()
     frame, views = spark_cluster.call(_evaluated, tables, metrics)
     work = spark_cluster.work()
-    with sm.Evaluator(**tables) as duckdb:
+    with Evaluator(**tables) as duckdb:
         assert_same(frame, duckdb.evaluate(metrics))
     assert views == set()
     # how evenly is up to the machine, and an executor that it ends is replaced by another one
@@ -881,7 +880,7 @@ def test_python_of_the_page(spark: Any, checkout: Path, tmp_path: Path) -> None:
     with pytest.warns(sm.SqlmetricsWarning, match="Spark has written"):
         exec("".join(blocks), names)
     tables = {name: DEMO[name] for name in ("recommendations", "interactions")}
-    with sm.Evaluator(**tables) as duckdb:
+    with Evaluator(**tables) as duckdb:
         assert_same(names["result"], duckdb.evaluate(["ndcg", "recall"], k=[5, 10]))
         assert_same(names["comparison"], duckdb.compare("ndcg@10", baseline="popular"))
     assert pq.read_table(checkout / "values_per_user").num_rows == 2 * 487
@@ -899,22 +898,22 @@ def test_commands_of_the_page(given: list[str | None], checkout: Path) -> None:
 
 
 def test_findings_are_those_of_duckdb(spark: Any) -> None:
-    with sm.Evaluator(**DEMO) as evaluator:
+    with Evaluator(**DEMO) as evaluator:
         expected = evaluator.check(k=[5, 10])
-    with sm.Evaluator(**DEMO, engine=spark) as evaluator:
+    with Evaluator(**DEMO, engine=spark) as evaluator:
         got = evaluator.check(k=[5, 10])
     assert {"recommendations_seen", "recommendations_ties_decide"} <= set(expected["check"])
     assert got.to_dict("records") == expected.to_dict("records")
 
 
 def test_records_of_spark(spark: Any) -> None:
-    with sm.Evaluator(**DEMO, engine=spark, record=True) as evaluator:
+    with Evaluator(**DEMO, engine=spark, record=True) as evaluator:
         record = evaluator.evaluate("ndcg@10").attrs["sqlmetrics"]
     assert record["versions"]["spark"] == spark.version
     assert record["unknown"].keys() == {"contents", "users"}  # another pass over the tables
     assert not {"contents", "users"} & record.keys()
     assert {one["kind"] for one in record["sources"]} == {"parquet"}
-    with sm.Evaluator(**DEMO) as evaluator:
+    with Evaluator(**DEMO) as evaluator:
         other = evaluator.evaluate("ndcg@10").attrs["sqlmetrics"]
     for name in ("settings", "metrics", "asked"):
         assert record[name] == other[name]

@@ -38,6 +38,7 @@ from tests.engines.roapi_server import RoapiServer
 from tests.engines.runners import EngineMissing, said_if_missing
 from tests.engines.warehouse_backend import DENIED, PASSWORD, Backend
 from tests.engines.worlds import MODELS, TABLES, World, awkward, plain
+from tests.support.evaluators import Evaluator
 from tests.support.paths import EXAMPLES, ROOT
 
 # warnings of the libraries about their own defaults
@@ -227,13 +228,13 @@ ASKED: Mapping[str, Ask] = {
 @functools.cache
 def _of_duckdb(kind: Callable[[], World]) -> dict[str, pd.DataFrame]:
     world = kind()
-    with sm.Evaluator(**tables(world), columns=columns(world)) as duckdb:
+    with Evaluator(**tables(world), columns=columns(world)) as duckdb:
         return {name: ask(duckdb) for name, ask in ASKED.items()}
 
 
 def test_the_same_numbers(warehouse: Warehouse) -> None:
     expected = _of_duckdb(plain if warehouse.backend is None else awkward)
-    with sm.Evaluator(
+    with Evaluator(
         **warehouse.names(),
         columns=columns(warehouse.world),
         engine=warehouse.connection(),
@@ -256,7 +257,7 @@ def test_the_same_numbers(warehouse: Warehouse) -> None:
 )
 def test_checks(warehouse: Warehouse) -> None:
     asked = {"engine": warehouse.connection(), **warehouse.given()}
-    with sm.Evaluator("recs", "truth", **asked) as ours, sm.Evaluator(LISTS, TRUTH) as duckdb:
+    with Evaluator("recs", "truth", **asked) as ours, Evaluator(LISTS, TRUTH) as duckdb:
         assert_same(ours.check().drop(columns="examples"), duckdb.check().drop(columns="examples"))
         with pytest.raises(sm.GateError):
             ours.evaluate("mrr", fail_if="mrr < 0.6")
@@ -296,15 +297,15 @@ def test_tables_that_cannot_be_read(warehouse: Warehouse) -> None:
     asked = {"engine": warehouse.connection(), **warehouse.given()}
     told = r"recommendations: the (database has no table|table) nothing"
     with pytest.raises(sm.DataError, match=told):
-        sm.Evaluator("nothing", "truth", **asked)
+        Evaluator("nothing", "truth", **asked)
     if warehouse.backend is not None:
         denied = f"interactions: the table {DENIED} cannot be read: .*the role may not read"
         with pytest.raises(sm.DataError, match=denied):
-            sm.Evaluator("recs", DENIED, **asked)
+            Evaluator("recs", DENIED, **asked)
     with pytest.raises(sm.UsageError, match="reads tables by name"):
-        sm.Evaluator(LISTS, "truth", **asked)
+        Evaluator(LISTS, "truth", **asked)
     with pytest.raises(sm.DataError, match=r"has no column 'x'.*It has user_id, item_id, rank"):
-        sm.Evaluator("recs", columns={"item_id": "x"}, **asked)
+        Evaluator("recs", columns={"item_id": "x"}, **asked)
 
 
 def test_a_template_that_the_system_rejects(warehouse: Warehouse, tmp_path: Path) -> None:
@@ -317,7 +318,7 @@ def test_a_template_that_the_system_rejects(warehouse: Warehouse, tmp_path: Path
     )
     asked = {"engine": warehouse.connection(), **warehouse.given()}
     with (
-        sm.Evaluator("recs", "truth", templates=tmp_path, **asked) as evaluator,
+        Evaluator("recs", "truth", templates=tmp_path, **asked) as evaluator,
         pytest.raises(sm.TemplateError, match="nothing"),
     ):
         evaluator.evaluate("mine@1")
@@ -331,7 +332,7 @@ def test_values_that_cannot_be_computed_with(warehouse: Warehouse) -> None:
         "SELECT user_id, item_id, CAST(item_id AS INTEGER) AS rank FROM small.recs"
     )
     with (
-        sm.Evaluator("broken", "truth", engine=warehouse.connection()) as evaluator,
+        Evaluator("broken", "truth", engine=warehouse.connection()) as evaluator,
         pytest.raises(sm.DataError, match="Could not convert"),
     ):
         evaluator.evaluate("mrr")
@@ -341,25 +342,25 @@ def test_values_that_cannot_be_computed_with(warehouse: Warehouse) -> None:
 @pytest.mark.parametrize("warehouse", ["snowflake", "databricks", "flight sql"], indirect=True)
 def test_closed_connections(warehouse: Warehouse) -> None:
     connection = warehouse.connection()
-    with sm.Evaluator("recs", "truth", engine=connection, **warehouse.given()) as evaluator:
+    with Evaluator("recs", "truth", engine=connection, **warehouse.given()) as evaluator:
         connection.close()
         with pytest.raises(sm.UsageError, match="the connection is closed"):
             evaluator.evaluate("mrr")
     with pytest.raises(sm.UsageError, match="the connection is closed"):
-        sm.Evaluator("recs", "truth", engine=connection, **warehouse.given())
+        Evaluator("recs", "truth", engine=connection, **warehouse.given())
 
 
 @pytest.mark.parametrize("name", ["trino", "flight sql"])
 def test_a_server_that_stops(name: str) -> None:
     with _started(name) as warehouse:
         url = warehouse.url
-        evaluator = sm.Evaluator("recs", "truth", engine=url)
+        evaluator = Evaluator("recs", "truth", engine=url)
     with pytest.raises(sm.EngineError, match=f"{warehouse.title} stopped") as caught:
         evaluator.evaluate("mrr")
     assert caught.value.exit_code == 1
     evaluator.close()
     with pytest.raises(sm.EngineError, match="no connection to") as caught:
-        sm.Evaluator("recs", "truth", engine=url)
+        Evaluator("recs", "truth", engine=url)
     assert "s3cr" not in str(caught.value)
 
 
@@ -367,7 +368,7 @@ def test_a_server_that_stops(name: str) -> None:
 def test_an_interrupt_cancels_the_statement(name: str) -> None:
     with (
         _started(name) as warehouse,
-        sm.Evaluator("recs", "truth", engine=warehouse.url) as evaluator,
+        Evaluator("recs", "truth", engine=warehouse.url) as evaluator,
     ):
         server = warehouse.server
         server.holds.clear()
@@ -396,10 +397,10 @@ def test_secrets(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, "wr0ng")
     url = warehouse.url.replace(":s3cr%40t", "")
     with pytest.raises(sm.SqlmetricsError) as caught:
-        sm.Evaluator("recs", "truth", engine=url)
+        Evaluator("recs", "truth", engine=url)
     assert "wr0ng" not in str(caught.value)
     with pytest.raises(sm.SqlmetricsError) as caught:
-        sm.Evaluator("recs", "truth", engine=warehouse.url.replace("s3cr%40t", "wr0ng"))
+        Evaluator("recs", "truth", engine=warehouse.url.replace("s3cr%40t", "wr0ng"))
     assert "wr0ng" not in str(caught.value)
 
 
@@ -428,12 +429,12 @@ def test_columns_that_differ_in_case(snowflake: Warehouse, monkeypatch: pytest.M
     columns = [SourceColumn(name, "VARCHAR") for name in ("USER_ID", "ITEM_ID", "user_id")]
     monkeypatch.setattr(warehouse_drivers.Snowflake, "columns", lambda *_: columns)
     with pytest.raises(sm.DataError, match="the columns USER_ID and user_id, which differ only"):
-        sm.Evaluator("recs", "truth", engine=snowflake.connection())
+        Evaluator("recs", "truth", engine=snowflake.connection())
 
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_settings_of_snowflake(snowflake: Warehouse, name: str) -> None:
-    with sm.Evaluator("recs", "truth", engine=snowflake.connection()) as evaluator:
+    with Evaluator("recs", "truth", engine=snowflake.connection()) as evaluator:
         snowflake.backend.settings[name] = "TRUE" if "CASE" in name else "5"
         try:
             with pytest.raises(sm.UsageError, match=f"the setting {name} = .*ALTER SESSION SET"):
@@ -446,14 +447,14 @@ def test_settings_of_snowflake(snowflake: Warehouse, name: str) -> None:
 def test_collations(snowflake: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snowflake.backend, "collation", "en-ci")
     with pytest.raises(sm.DataError, match=r"recommendations: the column USER_ID .* en-ci"):
-        sm.Evaluator("recs", "truth", engine=snowflake.connection())
+        Evaluator("recs", "truth", engine=snowflake.connection())
 
 
 def test_ids_that_no_double_holds(snowflake: Warehouse) -> None:
     user = 2**60 + 1
     big = pa.table({"user_id": [user], "item_id": ["a"], "rank": [1]})
     snowflake.backend.load({"big": big}, "small")
-    with sm.Evaluator("big", engine=snowflake.connection()) as evaluator:
+    with Evaluator("big", engine=snowflake.connection()) as evaluator:
         assert evaluator.per_user("n_recommended")["user_id"].tolist() == [user]
 
 
@@ -469,7 +470,7 @@ def test_python_of_the_page(snowflake: Warehouse, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(library, "connect", lambda **_: connection)
     names: dict[str, Any] = {}
     exec(block, names)
-    with sm.Evaluator(*paths.values()) as duckdb:
+    with Evaluator(*paths.values()) as duckdb:
         assert_same(names["result"], duckdb.evaluate(["map", "recall"], k=3))
 
 
@@ -483,7 +484,7 @@ def test_a_client_that_writes_its_results() -> None:
         client = warehouse.connection()
         client.default_query_job_config = bigquery.QueryJobConfig(destination="p.d.mine")
         with pytest.raises(sm.UsageError, match="writes the results of all queries to mine"):
-            sm.Evaluator("recs", "truth", engine=client)
+            Evaluator("recs", "truth", engine=client)
         assert warehouse.backend.statements == []
 
 
@@ -491,13 +492,13 @@ def test_flight_sql_of_an_unknown_system() -> None:
     with _started("flight sql") as warehouse:
         told = r"the dialect of RoAPI Flight SQL Server is not known\. Give dialect="
         with pytest.raises(sm.UsageError, match=told):
-            sm.Evaluator("recs", "truth", engine=warehouse.connection())
+            Evaluator("recs", "truth", engine=warehouse.connection())
         with pytest.raises(sm.UsageError, match=told):
-            sm.Evaluator("recs", "truth", engine=warehouse.url.partition("?")[0])
+            Evaluator("recs", "truth", engine=warehouse.url.partition("?")[0])
         with pytest.raises(sm.UsageError, match="x is not a parameter of a URL of Flight SQL"):
-            sm.Evaluator("recs", "truth", engine=f"{warehouse.url}&x=1")
+            Evaluator("recs", "truth", engine=f"{warehouse.url}&x=1")
         url = warehouse.url.partition("?")[0]
-        with sm.Evaluator("recs", "truth", engine=url, dialect="datafusion") as evaluator:
+        with Evaluator("recs", "truth", engine=url, dialect="datafusion") as evaluator:
             assert evaluator.evaluate("mrr")["value"].item() == pytest.approx(MRR)
 
 
@@ -520,7 +521,7 @@ def test_flight_sql_of_an_unknown_system() -> None:
 )
 def test_urls_that_cannot_be_read(url: str, told: str) -> None:
     with pytest.raises(sm.UsageError, match=told) as caught:
-        sm.Evaluator("recs", "truth", engine=url)
+        Evaluator("recs", "truth", engine=url)
     assert "s3" not in str(caught.value)
 
 

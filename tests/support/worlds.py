@@ -87,7 +87,7 @@ def _one_of(n: int) -> list[str]:
     return [spec for place, spec in enumerate(VARIANTS) if "(" not in spec or place % n == 0]
 
 
-FEW, MANY = _one_of(24), _one_of(4)
+FEW = _one_of(24)
 SOME = VARIANTS[::16]  # for the short run
 RUN_GRAIN = {metric.name for metric in CATALOG.metrics.values() if metric.grain == "run"}
 
