@@ -575,7 +575,7 @@ def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 
 def tried(connection, left):
-    with Evaluator("small.slow", "small.truth", engine=connection, trust_input=True) as one:
+    with sm.Evaluator("small.slow", "small.truth", engine=connection, trust_input=True) as one:
         threading.Thread(target=interrupt).start()
         try:
             one.evaluate("mrr")
@@ -584,7 +584,7 @@ def tried(connection, left):
     while str(left(RUNNING)) != "0":
         time.sleep(0.05)
     print(left(TEMPORARY))
-    with Evaluator("small.recs", "small.truth", engine=connection) as one:
+    with sm.Evaluator("small.recs", "small.truth", engine=connection) as one:
         print(one.evaluate("mrr")["value"].item())
 """
 IN_CHDB = (

@@ -1070,7 +1070,7 @@ import psycopg
 import sqlmetrics as sm
 
 connection = psycopg.connect(sys.argv[1])
-with Evaluator(*sys.argv[2:], engine=connection) as evaluator:
+with sm.Evaluator(*sys.argv[2:], engine=connection, check=False) as evaluator:
     try:
         evaluator.evaluate("mrr")
     except KeyboardInterrupt:

@@ -171,7 +171,7 @@ def test_two_runs_at_once_in_one_database(
 AT_ONCE = """
 import sys, duckdb, sqlmetrics as sm
 with duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "read") as connection:
-    with Evaluator("lists", "truth", connection=connection, check=False) as evaluator:
+    with sm.Evaluator("lists", "truth", connection=connection, check=False) as evaluator:
         print(evaluator.rows("ndcg@10").values[0][2], flush=True)
         sys.stdin.read(1)
 """
