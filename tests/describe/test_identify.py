@@ -24,7 +24,7 @@ COLUMNS = [
 
 def told(numbers: Any, options: dict[str, Any] | None = None, **tables: Any) -> Any:
     """Return the rows, and the messages about them."""
-    with warnings.catch_warnings(record=True) as caught, evaluator(check=False, **tables) as found:
+    with warnings.catch_warnings(record=True) as caught, evaluator(**tables) as found:
         warnings.simplefilter("always")
         frame = found.identify(numbers, **(options or {}))
     return frame, "\n".join(str(warning.message) for warning in caught)
@@ -213,7 +213,7 @@ def test_what_is_missing() -> None:
 def test_a_convention_of_ones_own(tmp_path: Any) -> None:
     path = tmp_path / "team.toml"
     path.write_text('[settings]\naudience = "both"\n[metrics.map]\ndivisor = "k"\n')
-    with evaluator(convention=path, check=False) as ours:
+    with evaluator(convention=path) as ours:
         value = ours.evaluate("map@3")["value"][0]
         found = ours.identify({"map@3": value})
     assert "team" in set(found.loc[found["rank"] == 1, "convention"])

@@ -10,6 +10,7 @@ import sqlmetrics as sm
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention, conventions
 from sqlmetrics.metrics.spec import parse_spec
+from tests.support.evaluators import Evaluator
 from tests.support.five_users import INTERACTIONS, RECOMMENDATIONS
 from tests.support.notation import interaction_frame, recommendation_frame
 
@@ -36,7 +37,7 @@ def covers(name: str, metric: str) -> bool:
 
 
 def evaluator(**options: Any) -> sm.Evaluator:
-    return sm.Evaluator(**{**FIVE_USERS, **options})
+    return Evaluator(**{**FIVE_USERS, **options})
 
 
 def exactly(expected: Any) -> Any:
