@@ -91,7 +91,7 @@ def test_explain_lenskit_to_standard_at_one_and_with_a_worse_list() -> None:
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_the_ends_are_the_two_numbers_and_the_steps_add_up(name: str) -> None:
     """Both ways, for every metric of the default set that the convention covers, and two models."""
-    with Evaluator(**TWO_MODELS, convention=[name, "standard"]) as both:
+    with Evaluator(**TWO_MODELS, threads=1, convention=[name, "standard"]) as both:
         ends = both.evaluate(k=3).set_index(["convention", "model", "metric", "k"])["value"]
         ways = [(name, "standard"), ("standard", name)]
         walks = [both.explain(k=3, start=start, end=end) for start, end in ways]

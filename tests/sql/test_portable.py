@@ -318,7 +318,7 @@ def portable(evaluator: sm.Evaluator, dialect: str = OTHER) -> sm.Evaluator:
 @pytest.fixture(scope="module")
 def both() -> Iterator[tuple[sm.Evaluator, sm.Evaluator]]:
     world = small_world(np.random.default_rng(7))
-    with Evaluator(**world) as native, Evaluator(**world) as other:
+    with Evaluator(**world, threads=1) as native, Evaluator(**world, threads=1) as other:
         yield native, portable(other)
 
 
@@ -418,7 +418,7 @@ def test_repeated_rows_come_to_the_same(settings: dict[str, str]) -> None:
         metrics.append("ndcg(gain=linear)")
     if settings["duplicate_recommendations"] == "join":
         metrics.remove("map")
-    with Evaluator(**world) as native, Evaluator(**world) as other:
+    with Evaluator(**world, threads=1) as native, Evaluator(**world, threads=1) as other:
         assert_same(*(one.evaluate(metrics, k=[3, 10]) for one in (native, portable(other))))
 
 
@@ -464,8 +464,8 @@ def test_the_same_tables_are_refused(what: str) -> None:
 def test_what_only_duckdb_is_asked_for_is_refused(call: Any, message: str) -> None:
     world = small_world(np.random.default_rng(9))
     seconds = world["interactions"]["timestamp"].astype("int64") // 10**6
-    with Evaluator(**world) as native:
+    with Evaluator(**world, threads=1) as native:
         native.evaluate("alpha_ndcg")
     world["interactions"] = world["interactions"].assign(timestamp=seconds)
-    with Evaluator(**world) as other, pytest.raises(UsageError, match=message):
+    with Evaluator(**world, threads=1) as other, pytest.raises(UsageError, match=message):
         call(portable(other))
