@@ -101,17 +101,17 @@ def test_a_convention_with_one_setting_changed() -> None:
 
 
 def test_the_nearest_values_where_nothing_matches() -> None:
-    frame, messages = identified("map@3=0.99")
+    frame, messages = identified("mrr@3=0.99")
     assert not frame["matches"].any()
     assert set(frame["rank"]) == {1, 2, 3}
     distances = frame["difference"].abs().tolist()
     assert distances == sorted(distances)
     assert set(frame["n_matched"]) == {0}
-    assert "no convention gives map@3=0.99, nor does any with one setting changed" in messages
+    assert "no convention gives mrr@3=0.99, nor does any with one setting changed" in messages
     assert "nearest value is" in messages
-    one, _ = told("map@3=0.99", {"nearest": 1, "convention": "jurity"})
+    one, _ = told("mrr@3=0.99", {"nearest": 1, "convention": "standard"})
     assert set(one["rank"]) == {1}
-    assert set(one["convention"]) == {"jurity"}
+    assert set(one["convention"]) == {"standard"}
 
 
 def test_percentages() -> None:
