@@ -62,7 +62,7 @@ def warned(work: Callable[[], Any]) -> list[str]:
 
 @pytest.fixture
 def evaluator() -> Iterator[sm.Evaluator]:
-    with sm.Evaluator(**TABLES, check=None) as made:
+    with sm.Evaluator(**TABLES) as made:
         yield made
 
 
@@ -84,13 +84,11 @@ def test_warnings_can_be_turned_into_errors(evaluator: sm.Evaluator) -> None:
 
 
 def test_evaluators_check_by_default() -> None:
-    defaults = sm.Evaluator.__init__.__kwdefaults__
-    assert defaults["check"] is False  # only in the tests: see conftest.py
-    assert warned(lambda: sm.Evaluator(**TABLES, check=None).evaluate("ndcg@2")) == FOUND
+    assert warned(lambda: sm.Evaluator(**TABLES).evaluate("ndcg@2")) == FOUND
 
 
 def test_what_finds_nothing_warns_of_nothing() -> None:
-    with sm.Evaluator(LISTS, TRUTH, check=None) as evaluator:
+    with sm.Evaluator(LISTS, TRUTH) as evaluator:
         assert warned(lambda: evaluator.evaluate("ndcg@2")) == []
 
 
@@ -112,14 +110,14 @@ def test_a_warning_is_at_the_line_that_asks(evaluator: sm.Evaluator) -> None:
 
 def test_a_finding_under_several_conventions_is_one_warning() -> None:
     conventions = ["standard", "jurity", "elliot"]
-    with sm.Evaluator(**TABLES, check=None, convention=conventions) as evaluator:
+    with sm.Evaluator(**TABLES, convention=conventions) as evaluator:
         assert warned(lambda: evaluator.evaluate("ndcg", 2)) == FOUND
 
 
 def test_few_users_with_a_list() -> None:
     truth = {user: [11] for user in range(1, 21)}
     for method in ("evaluate", "compare", "leaderboard"):
-        with sm.Evaluator(MODELS, truth, check=None) as evaluator:
+        with sm.Evaluator(MODELS, truth) as evaluator:
             (text,) = warned(lambda call=METHODS[method]: call(evaluator, Path()))
         assert text.startswith(
             "recommendations: 18 of 20 users of the interactions have no recommendations of a. "
@@ -145,13 +143,13 @@ def test_a_result_says_once_that_the_data_was_not_checked(monkeypatch: pytest.Mo
         "The data was not checked: the lists have 8 rows, and data checks run by default only up "
         "to 4 rows; add check=True, or run Evaluator.check(…)."
     )
-    with sm.Evaluator(**TABLES, check=None) as evaluator:
+    with sm.Evaluator(**TABLES) as evaluator:
         with pytest.warns(sm.SqlmetricsWarning) as caught:
             evaluator.evaluate("ndcg@2")
         assert [str(one.message) for one in caught] == [unchecked]
         evaluator.evaluate("ndcg@1")
     with (
-        sm.Evaluator(**TABLES, check=None, partitions=2) as evaluator,
+        sm.Evaluator(**TABLES, partitions=2) as evaluator,
         pytest.warns(sm.SqlmetricsWarning, match="only if DuckDB reads all lists at once"),
     ):
         evaluator.evaluate("ndcg@2")
@@ -162,7 +160,7 @@ def test_a_result_is_checked_for_what_it_reads() -> None:
     tables: dict[str, Any] = {"recommendations": LISTS, "interactions": TRUTH}
     new_items = pd.DataFrame({"user_id": [3], "item_id": [11]})
     for metric, words in (("ndcg@2", []), ("coverage@2", ["recommended items are not in"])):
-        with sm.Evaluator(**tables, history=new_items, check=None) as evaluator:
+        with sm.Evaluator(**tables, history=new_items) as evaluator:
             found = warned(lambda metric=metric: evaluator.evaluate(metric))
         assert len(found) == len(words)
         assert all(word in text for word, text in zip(words, found, strict=True))
@@ -182,14 +180,14 @@ def test_a_report_can_say_otherwise_than_its_evaluator() -> None:
 
 
 def test_tables_that_are_trusted_are_not_checked() -> None:
-    with sm.Evaluator(**TABLES, check=None, trust_input=True) as evaluator:
+    with sm.Evaluator(**TABLES, trust_input=True) as evaluator:
         assert warned(lambda: evaluator.evaluate("ndcg@2")) == []
     with pytest.raises(sm.UsageError, match="check cannot be combined with trust_input"):
         sm.Evaluator(**TABLES, check=True, trust_input=True)
 
 
 def test_a_part_of_the_users_is_not_checked(tmp_path: Path) -> None:
-    with sm.Evaluator(**TABLES, check=None) as evaluator:
+    with sm.Evaluator(**TABLES) as evaluator:
         assert warned(lambda: evaluator.write_partition(tmp_path, "1/2", "ndcg@2")) == []
         assert warned(lambda: evaluator.per_user("ndcg@2", partition="1/2")) == []
         assert warned(lambda: evaluator.per_user("ndcg@2")) == FOUND
@@ -205,9 +203,7 @@ def test_tables_of_a_connection_are_looked_at_again_and_a_finding_is_said_once()
     connection = duckdb.connect()
     connection.register("lists", LISTS)
     connection.register("history", HISTORY[2:])
-    with sm.Evaluator(
-        "lists", TRUTH, history="history", connection=connection, check=None
-    ) as evaluator:
+    with sm.Evaluator("lists", TRUTH, history="history", connection=connection) as evaluator:
         seen = re.compile("user's history|history of the same user")
         assert not any(map(seen.search, warned(lambda: evaluator.evaluate())))
         connection.register("history", HISTORY)
@@ -237,7 +233,7 @@ SELECT item_id, count(*) OVER () AS n_found FROM recommendations WHERE item > 12
 def test_a_check_that_fails_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "checks").mkdir()
     (tmp_path / "checks" / "old_shop.sql.j2").write_text(BROKEN)
-    with sm.Evaluator(**TABLES, check=None, templates=tmp_path) as evaluator:
+    with sm.Evaluator(**TABLES, templates=tmp_path) as evaluator:
         results: list[Any] = []
         found = warned(lambda: results.append(evaluator.evaluate("ndcg@2")))
         assert len(results[0]) == 2
@@ -251,7 +247,7 @@ def test_a_table_that_only_checks_cannot_read_is_a_warning(tmp_path: Path) -> No
     HISTORY.to_parquet(path)
     data = path.read_bytes()
     path.write_bytes(data[:4] + b"\0" * 60 + data[64:])
-    with sm.Evaluator(**{**TABLES, "history": path}, check=None) as evaluator:
+    with sm.Evaluator(**{**TABLES, "history": path}) as evaluator:
         results: list[Any] = []
         found = warned(lambda: results.append(evaluator.evaluate("ndcg@2")))
         assert len(results[0]) == 2
@@ -266,7 +262,7 @@ def test_findings_can_be_silenced_or_made_errors_alone(evaluator: sm.Evaluator) 
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", sm.DataWarning)
         assert len(evaluator.evaluate("ndcg@2")) == 2
-    with sm.Evaluator(**TABLES, check=None) as other, warnings.catch_warnings():
+    with sm.Evaluator(**TABLES) as other, warnings.catch_warnings():
         warnings.simplefilter("error", sm.DataWarning)
         for _ in range(2):
             with pytest.raises(sm.DataWarning, match="recommend an item"):

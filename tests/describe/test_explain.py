@@ -9,6 +9,7 @@ import pytest
 
 import sqlmetrics as sm
 from tests.support.conventions import CATALOG, NAMES, TWO_MODELS, evaluator, exactly
+from tests.support.evaluators import Evaluator
 from tests.support.notation import number
 
 
@@ -90,7 +91,7 @@ def test_explain_lenskit_to_standard_at_one_and_with_a_worse_list() -> None:
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_the_ends_are_the_two_numbers_and_the_steps_add_up(name: str) -> None:
     """Both ways, for every metric of the default set that the convention covers, and two models."""
-    with sm.Evaluator(**TWO_MODELS, convention=[name, "standard"]) as both:
+    with Evaluator(**TWO_MODELS, threads=1, convention=[name, "standard"]) as both:
         ends = both.evaluate(k=3).set_index(["convention", "model", "metric", "k"])["value"]
         ways = [(name, "standard"), ("standard", name)]
         walks = [both.explain(k=3, start=start, end=end) for start, end in ways]
@@ -179,7 +180,7 @@ def test_explain_without_a_user() -> None:
     lists = pd.DataFrame({"user_id": [1], "item_id": ["a"], "rank": [1]})
     truth = pd.DataFrame({"user_id": [1], "item_id": ["a"], "relevance": [1]})
     tables = {"als": lists, "pop": lists}, truth
-    with sm.Evaluator(*tables, settings={"relevant_from": 2}) as one:
+    with Evaluator(*tables, settings={"relevant_from": 2}) as one:
         found = one.explain("ap", start="replay", end="rectools")
     assert found.empty
     names = "model metric k step setting before after value change n_users"

@@ -24,7 +24,7 @@ COLUMNS = [
 
 def told(numbers: Any, options: dict[str, Any] | None = None, **tables: Any) -> Any:
     """Return the rows, and the messages about them."""
-    with warnings.catch_warnings(record=True) as caught, evaluator(check=False, **tables) as found:
+    with warnings.catch_warnings(record=True) as caught, evaluator(**tables) as found:
         warnings.simplefilter("always")
         frame = found.identify(numbers, **(options or {}))
     return frame, "\n".join(str(warning.message) for warning in caught)
@@ -101,17 +101,17 @@ def test_a_convention_with_one_setting_changed() -> None:
 
 
 def test_the_nearest_values_where_nothing_matches() -> None:
-    frame, messages = identified("map@3=0.99")
+    frame, messages = identified("mrr@3=0.99")
     assert not frame["matches"].any()
     assert set(frame["rank"]) == {1, 2, 3}
     distances = frame["difference"].abs().tolist()
     assert distances == sorted(distances)
     assert set(frame["n_matched"]) == {0}
-    assert "no convention gives map@3=0.99, nor does any with one setting changed" in messages
+    assert "no convention gives mrr@3=0.99, nor does any with one setting changed" in messages
     assert "nearest value is" in messages
-    one, _ = told("map@3=0.99", {"nearest": 1, "convention": "jurity"})
+    one, _ = told("mrr@3=0.99", {"nearest": 1, "convention": "standard"})
     assert set(one["rank"]) == {1}
-    assert set(one["convention"]) == {"jurity"}
+    assert set(one["convention"]) == {"standard"}
 
 
 def test_percentages() -> None:
@@ -213,7 +213,7 @@ def test_what_is_missing() -> None:
 def test_a_convention_of_ones_own(tmp_path: Any) -> None:
     path = tmp_path / "team.toml"
     path.write_text('[settings]\naudience = "both"\n[metrics.map]\ndivisor = "k"\n')
-    with evaluator(convention=path, check=False) as ours:
+    with evaluator(convention=path) as ours:
         value = ours.evaluate("map@3")["value"][0]
         found = ours.identify({"map@3": value})
     assert "team" in set(found.loc[found["rank"] == 1, "convention"])

@@ -18,6 +18,7 @@ import sqlmetrics as sm
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.plan.physical import physical
+from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results
 from sqlmetrics.sql import exact_sums
 from sqlmetrics.sql.query_graph import Plan, Query, Rendered, parse
@@ -279,8 +280,11 @@ def test_metrics_are_the_same(key: list[str]) -> None:
         kinds.append((with_further_attributes(drawn), (None, *range(1, 22)), 1))
     for tables, cutoffs, n_variants in kinds:
         with evaluator_of(tables) as evaluator:
-            planner = evaluator._session.planner
+            planner, seen = evaluator._session.planner, set[str]()
             for (_, metric), (variants, stage, within) in BY_METRIC.items():
+                if n_variants == 1 and stage in seen:  # one metric of each stage
+                    continue
+                seen.add(stage)
                 specs = [parse_spec(f"{metric}({one})") for one in variants[:n_variants]]
                 requests = under_standard(planner, dict.fromkeys(specs, cutoffs))
                 logical = Results(planner, requests).per_user()
@@ -360,7 +364,7 @@ def test_values_are_those_of_plain_sums() -> None:
     with evaluator_of(world(5, KEYS[1])) as evaluator:
         planner = evaluator._session.planner
         names = [metric.name for metric in METRICS if metric.grain == "user"]
-        names = [name for name in names if can_be_planned(evaluator, name)]
+        names = [name for name in names if can_be_planned(planner, name)]
         assert len(names) > 20
         requests = under_standard(planner, dict.fromkeys(map(parse_spec, names), (4,)))
         plain = Results(planner, requests).per_user()
@@ -368,9 +372,9 @@ def test_values_are_those_of_plain_sums() -> None:
     assert_same(*frames, 1e-9)  # blocks of components are rounded to units of 2^-40
 
 
-def can_be_planned(evaluator: sm.Evaluator, metric: str) -> bool:
+def can_be_planned(planner: Planner, metric: str) -> bool:
     try:
-        evaluator.sql(metric)
+        Results(planner, under_standard(planner, {parse_spec(metric): (4,)})).per_user()
     except sm.UsageError:
         return False
     return True

@@ -24,6 +24,7 @@ from sqlmetrics.sql.portable import RULES, problems
 from sqlmetrics.sql.query_graph import Query
 from sqlmetrics.sql.transpile import printed
 from tests.support.calls import replan
+from tests.support.evaluators import Evaluator
 from tests.support.templates import nodes_of, plans_of_calls, text_in_plan
 
 OTHER = "spark"  # of all dialects, the one with most alternatives that are printed
@@ -317,7 +318,7 @@ def portable(evaluator: sm.Evaluator, dialect: str = OTHER) -> sm.Evaluator:
 @pytest.fixture(scope="module")
 def both() -> Iterator[tuple[sm.Evaluator, sm.Evaluator]]:
     world = small_world(np.random.default_rng(7))
-    with sm.Evaluator(**world) as native, sm.Evaluator(**world) as other:
+    with Evaluator(**world, threads=1) as native, Evaluator(**world, threads=1) as other:
         yield native, portable(other)
 
 
@@ -417,7 +418,7 @@ def test_repeated_rows_come_to_the_same(settings: dict[str, str]) -> None:
         metrics.append("ndcg(gain=linear)")
     if settings["duplicate_recommendations"] == "join":
         metrics.remove("map")
-    with sm.Evaluator(**world) as native, sm.Evaluator(**world) as other:
+    with Evaluator(**world, threads=1) as native, Evaluator(**world, threads=1) as other:
         assert_same(*(one.evaluate(metrics, k=[3, 10]) for one in (native, portable(other))))
 
 
@@ -443,7 +444,7 @@ def test_the_same_tables_are_refused(what: str) -> None:
     truth = pd.DataFrame({"user_id": [1], "item_id": [1]})
     messages = []
     for form in (lambda one: one, portable):
-        with sm.Evaluator(lists, truth, settings=settings) as evaluator:
+        with Evaluator(lists, truth, settings=settings) as evaluator:
             with pytest.raises(DataError) as refused:
                 form(evaluator).evaluate("recall", k=3)
             messages.append(str(refused.value))
@@ -463,8 +464,8 @@ def test_the_same_tables_are_refused(what: str) -> None:
 def test_what_only_duckdb_is_asked_for_is_refused(call: Any, message: str) -> None:
     world = small_world(np.random.default_rng(9))
     seconds = world["interactions"]["timestamp"].astype("int64") // 10**6
-    with sm.Evaluator(**world) as native:
+    with Evaluator(**world, threads=1) as native:
         native.evaluate("alpha_ndcg")
     world["interactions"] = world["interactions"].assign(timestamp=seconds)
-    with sm.Evaluator(**world) as other, pytest.raises(UsageError, match=message):
+    with Evaluator(**world, threads=1) as other, pytest.raises(UsageError, match=message):
         call(portable(other))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import configparser
-import functools
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,8 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 import sqlglot
-from sqlfluff.core import FluffConfig, Linter, dialects
-from sqlfluff.core.templaters import JinjaTemplater
+from sqlfluff.core import FluffConfig, Linter
 
 from sqlmetrics.engines.relation import FolderColumn, Layout
 from sqlmetrics.metrics.front_matter import Metric
@@ -74,39 +73,30 @@ OF_COLUMNS = {"aggregate", "quantile", "masked_scores"}
 
 
 def lint(paths: Iterable[Path], **overrides: Any) -> dict[str, list[str]]:
-    """Lint files as `sqlfluff lint` does: file -> what is wrong with it."""
-    config = FluffConfig.from_path(str(ROOT), overrides=overrides)
-    result = Linter(config=config).lint_paths(tuple(map(str, paths)))
-    return {
-        record["filepath"]: [
-            f"line {found['start_line_no']}: {found['code']} {found['description']}"
-            for found in record["violations"]
-        ]
-        for record in result.as_records()
-    }
+    """Lint files as `sqlfluff lint` does: file -> what is wrong with it.
 
-
-@pytest.fixture
-def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let sqlfluff read macros and its dialect once: for every file, that is a third of its time.
-
-    The configuration of a folder may have macros of its own; those are read as ever.
+    Configurations and macros of a folder are read once: for every file, they take longer than the
+    rules.
     """
-    usual = JinjaTemplater._extract_macros_from_path
-    kept: dict[str, Any] = {}
+    found = {}
+    for folder, files in itertools.groupby(paths, key=lambda path: path.parent):
+        config = FluffConfig.from_path(str(folder), overrides=overrides)
+        linter = Linter(config=config)
+        templater, rules = linter.templater, linter.get_rulepack()
+        context = templater._get_env_context(None, config, templater._get_jinja_env(config))
+        templater._get_env_context = lambda *_, of_folder=context: dict(of_folder)
+        for path in files:
+            text = path.read_text(encoding="utf-8")
+            linted = linter.lint_rendered(
+                linter.render_string(text, str(path), config, "utf-8"), rules
+            )
+            found[str(path)] = [
+                f"line {one.line_no}: {one.rule_code()} {one.desc()}"
+                for one in linted.get_violations()
+            ]
+    return found
 
-    @staticmethod
-    def macros(path: Any, ctx: dict[str, Any], **more: Any) -> Any:
-        key = f"{path} {sorted(ctx)}"
-        if key not in kept:
-            kept[key] = usual(path, ctx=ctx, **more)
-        return kept[key]
 
-    monkeypatch.setattr(JinjaTemplater, "_extract_macros_from_path", macros)
-    monkeypatch.setattr(dialects, "dialect_selector", functools.cache(dialects.dialect_selector))
-
-
-@pytest.mark.usefixtures("read_once")
 def test_every_template_is_lint_clean() -> None:
     """`sqlfluff lint sql_templates` renders each up to eight times, which takes over a minute."""
     found = lint(FILES, render_variant_limit=1)

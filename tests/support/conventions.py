@@ -37,7 +37,7 @@ def covers(name: str, metric: str) -> bool:
 
 
 def evaluator(**options: Any) -> sm.Evaluator:
-    return Evaluator(**{**FIVE_USERS, **options})
+    return Evaluator(**{"threads": 1, **FIVE_USERS, **options})
 
 
 def exactly(expected: Any) -> Any:

@@ -15,7 +15,6 @@ import pytest
 
 from sqlmetrics import demo
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
-from sqlmetrics.evaluator import Evaluator
 from sqlmetrics.metrics.catalog import Catalog, template_root
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.definitions import Definitions
@@ -39,10 +38,18 @@ from sqlmetrics.stats.gaps import GAPS
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.tables.schema import ATTRIBUTES, Source, SourceColumn, Table
 from tests.support.calls import studied
+from tests.support.evaluators import Evaluator
 from tests.support.paths import DATA
 
 ROOT = template_root()
 FILES = sorted(ROOT.rglob("*.sql.j2"))
+MACROS = {
+    found[1]: found[0]
+    for path in sorted(ROOT.glob("macros/*.sql"))
+    for found in re.finditer(
+        r"{%-? macro (\w+)\(.*?endmacro", path.read_text(encoding="utf-8"), re.S
+    )
+}
 CATALOG = Catalog.load()
 STANDARD = Settings(CATALOG, Convention.load("standard"), {})
 METRICS = list(CATALOG.metrics.values())
@@ -194,6 +201,12 @@ def values_of(param: Param) -> list[Any]:
     return NUMBERS[param.name]
 
 
+def told_apart(values: list[Any], source: str) -> list[Any]:
+    """Return values; of the choices that a template does not name, only the first."""
+    unnamed = [one for one in values if isinstance(one, str) and f'"{one}"' not in source]
+    return [one for one in values if one not in unnamed[1:]]
+
+
 @functools.cache  # parsing a template takes longer than rendering it
 def names_in(source: str) -> frozenset[str]:
     """Find the names that a template is given, also by templates that it extends or includes."""
@@ -202,6 +215,18 @@ def names_in(source: str) -> frozenset[str]:
     for other in tree.find_all((jinja2.nodes.Extends, jinja2.nodes.Include)):
         names |= names_in((ROOT / other.template.value).read_text(encoding="utf-8"))
     return frozenset(names)
+
+
+@functools.cache
+def with_parts(source: str) -> str:
+    """Return a template with the templates and macros that it reads, and those that these read."""
+    kinds = (jinja2.nodes.Extends, jinja2.nodes.Include)
+    parts = [one.template.value for one in environment().parse(source).find_all(kinds)]
+    texts = [with_parts((ROOT / part).read_text(encoding="utf-8")) for part in parts]
+    left, text = dict(MACROS), "\n".join([source, *texts])
+    while called := [name for name in left if re.search(rf"\b{name}\(", text)]:
+        text = "\n".join([text, *map(left.pop, called)])
+    return text
 
 
 def names_set_in(source: str) -> set[str]:
@@ -220,12 +245,16 @@ def renderings(
     """Yield the SQL of a template for every choice that it looks at, and what was chosen.
 
     `briefly`: several models only where they change more than the list of keys, and of many
-    combinations those in which two choices at most are not the first. Templates with very many
-    choices are rendered for one model in any case, and briefly at the second pair of cutoffs.
+    combinations those in which two choices at most are not the first. Templates with many choices
+    get those that they tell apart; with very many, they are rendered for one model in any case, and
+    briefly at the second pair of cutoffs.
     """
     used = names_in(template.body)
     params = {**METRIC_PARAMS, **CATALOG.stage_params, **template.params}
     choices = {name: values_of(params[name]) for name in params if name in used}
+    if math.prod(map(len, choices.values())) > 50:
+        source = with_parts(template.body)
+        choices = {name: told_apart(values, source) for name, values in choices.items()}
     if "score_is_read" in used:
         choices["order"] = values_of(params["order"])
     has_many = math.prod(map(len, choices.values())) > 500
