@@ -42,7 +42,12 @@ def test_command_with_several(files: list[str]) -> None:
         [number("(10/9 + 1/2) / 4"), number("(5/3 + 1/2) / 5")]
     )
     repeated = ["--convention", "jurity", "--convention", "tutorial"]
-    assert records("evaluate", "map@3", *files, *repeated) == found
+    again = records("evaluate", "map@3", *files, *repeated)
+    assert [(row["convention"], row["n_users"]) for row in again] == [
+        ("jurity", 4),
+        ("tutorial", 5),
+    ]
+    assert [row["value"] for row in again] == exactly([row["value"] for row in found])
     users = records("per-user", "map@3", *files, *names)
     assert [row["convention"] for row in users] == ["jurity"] * 4 + ["tutorial"] * 5
     assert "jurity_map_at_3" in command("sql", "map@3", *files, *names).stdout
