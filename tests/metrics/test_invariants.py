@@ -19,7 +19,7 @@ SEARCH = settings(
     derandomize=False,
     database=None,
     deadline=None,
-    max_examples=3,
+    max_examples=2,
     print_blob=True,
     suppress_health_check=list(HealthCheck),
 )
