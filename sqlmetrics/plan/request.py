@@ -75,6 +75,7 @@ _INTERVAL = {
     "run_ci": "of_runs",
 }  # fmt: skip
 _PER_USER = ("by", "by_item", "skip_missing", "partition")
+_MOST_COMBINED = 10  # columns; each further one doubles the number of subsets
 _SUMMARY = ("by", "by_item", "combinations", "gap", *_INTERVAL, "skip_missing")
 
 
@@ -211,6 +212,11 @@ def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolve
     if asked.combinations and not attributes:
         raise UsageError(
             "combinations needs columns to slice by; name them with ", Argument("by", ...)
+        )
+    if asked.combinations and len(attributes) > _MOST_COMBINED:
+        raise UsageError(
+            f"combinations of {len(attributes)} columns would be {2 ** len(attributes):,} kinds of "
+            f"slices; name at most {_MOST_COMBINED} columns"
         )
     return Resolved(
         tuple(requests),

@@ -508,6 +508,11 @@ ERRORS: list[tuple[dict[str, Any], type[SqlmetricsError], str]] = [
     ({"by": "month", "by_item": "month"}, UsageError, r"month is given twice"),
     ({"combinations": True}, UsageError, r"combinations needs columns to slice by"),
     ({"by": [], "combinations": True}, UsageError, r"combinations needs columns to slice by"),
+    (
+        {"by": [f"column_{n}" for n in range(11)], "combinations": True},
+        UsageError,
+        r"combinations of 11 columns would be 2,048 kinds of slices; name at most 10 columns",
+    ),
     ({"by": ""}, UsageError, r"'' is not the name"),
     ({"by": [3]}, UsageError, r"3 is not the name"),
     ({"by": "activity(warm_form=3)"}, UsageError, r"'warm_form'; did you mean 'warm_from'"),
@@ -523,11 +528,23 @@ ERRORS: list[tuple[dict[str, Any], type[SqlmetricsError], str]] = [
 ]
 
 
+def test_many_columns_are_few_slices() -> None:
+    """Their subsets, two to the power of 40, are asked for with `combinations` only."""
+    names = [f"column_{n}" for n in range(40)]
+    users = WORLD["users"].assign(**dict.fromkeys(names, "x"))
+    with sm.Evaluator(**{**ALS, "users": users}) as evaluator:
+        found = evaluator.evaluate("recall@5", by=names)
+        expected = evaluator.evaluate("recall@5", by=names[0])
+    assert found.columns[: len(names)].tolist() == names
+    assert found["value"].tolist() == expected["value"].tolist()
+
+
 @pytest.fixture(scope="module", name="odd")
 def evaluator_with_odd_columns() -> Iterable[sm.Evaluator]:
     users = WORLD["users"].assign(
-        std=1, P_Value=1, shared=1, hobbies=[["x"]] * 41, address=[{"city": "x"}] * 41
-    )
+        std=1, P_Value=1, shared=1, hobbies=[["x"]] * 41, address=[{"city": "x"}] * 41,
+        **{f"column_{n}": 1 for n in range(11)},
+    )  # fmt: skip
     items = WORLD["items"].assign(metric=1, maker=[{"name": "x"}] * 11)
     lists = ALS["recommendations"].assign(shared=1)
     tables = {**ALS, "users": users, "items": items, "recommendations": lists}
