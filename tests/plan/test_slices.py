@@ -518,6 +518,17 @@ ERRORS: list[tuple[dict[str, Any], type[SqlmetricsError], str]] = [
 ]
 
 
+def test_many_columns_are_few_slices() -> None:
+    """Their subsets, two to the power of 40, are asked for with `combinations` only."""
+    names = [f"column_{n}" for n in range(40)]
+    users = WORLD["users"].assign(**dict.fromkeys(names, "x"))
+    with Evaluator(**{**ALS, "users": users}) as evaluator:
+        found = evaluator.evaluate("recall@5", by=names)
+        expected = evaluator.evaluate("recall@5", by=names[0])
+    assert found.columns[: len(names)].tolist() == names
+    assert found["value"].tolist() == expected["value"].tolist()
+
+
 def test_what_cannot_be_sliced_by() -> None:
     users = WORLD["users"].assign(
         std=1, P_Value=1, shared=1, hobbies=[["x"]] * 41, address=[{"city": "x"}] * 41,
