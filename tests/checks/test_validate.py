@@ -103,7 +103,9 @@ DATA_ERRORS: list[Case] = [
      lambda d: evaluate(file(d, "a.csv.gz", gzip.compress(b"user_id,item_id,rank\n" * 9)[:-20])),
      ["recommendations", "a.csv.gz"]),
     ("a spreadsheet", lambda d: evaluate(file(d, "a.xlsx", b"PK\x03\x04...")),
-     ["recommendations", "a.xlsx", "format", ".parquet", ".csv"]),
+     ["recommendations", "a.xlsx is a ZIP archive (also .xlsx", "read it in Python"]),
+    ("a file of another format", lambda d: evaluate(csv(d, "user_id item_id\n", "a.txt")),
+     ["recommendations", "a.txt", "format", ".parquet", ".csv"]),
     ("files of two formats", lambda d: evaluate([parquet(d), csv(d, "user_id\n1\n")]),
      ["recommendations", "different formats"]),
     ("files with other columns", lambda d: evaluate([parquet(d), file(d, "b.parquet", S)]),
@@ -466,6 +468,7 @@ def check_message(message: str, fragments: list[str]) -> None:
     assert "?." not in message, message
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("call", "fragments"),
     [pytest.param(call, fragments, id=name) for name, call, fragments in DATA_ERRORS],

@@ -204,6 +204,7 @@ def complaint(evaluator: sm.Evaluator, stage: str) -> str:
 
 
 # nobody is drawn at random unless a spec says how many
+@pytest.mark.every_case
 @pytest.mark.parametrize("stage", sorted(set(STAGES) - {"sampled_users"}))
 def test_a_look_at_a_stage_without_a_metric(everything: sm.Evaluator, stage: str) -> None:
     """Some stages need to know for which metric; the one that the message names will do."""
