@@ -210,11 +210,7 @@ def broken_rules(
                 identity=common.root.key,
             )
         done.add(common.root.key)
-    for check in planner.catalog.checks.values():
-        absent = check.table in TABLES and check.table not in planner.tables
-        if absent or not nodes.keys() & set(check.on):
-            continue
-        plan = planner.check(check, values)
+    for check, plan in planned_checks(planner, values, nodes):
         passed = plan.root.key in done or is_implied(check)
         rows = [] if passed else _records(engine, planner, plan, rows_of)
         if rows and check.of_all:
@@ -225,6 +221,16 @@ def broken_rules(
     for table in read:
         if planner.inputs.removed_by(table, values):
             yield from _some_left(engine, planner, values, table, done, rows_of)
+
+
+def planned_checks(
+    planner: Planner, values: Mapping[str, Value], nodes: Mapping[str, Node]
+) -> Iterator[tuple[Check, Plan]]:
+    """Plan the checks of rows that belong to the nodes of a metric, without running them."""
+    for check in planner.catalog.checks.values():
+        absent = check.table in TABLES and check.table not in planner.tables
+        if not absent and nodes.keys() & set(check.on):
+            yield check, planner.check(check, values)
 
 
 def _check_even(

@@ -322,11 +322,11 @@ class Slicing:
             "combinations": self.combinations,
             "slice": "slice" if of_users else "item_slice",
         }
-        # two to the power of the number of columns
-        rollups = itertools.product((0, 1), repeat=len(attributes)) if self.combinations else ()
+        subsets = itertools.product((0, 1), repeat=len(attributes))
+        rollups = list(subsets) if self.combinations else []
         suffix = "" if of_users else "_of_items"
         values = self.planner.rendered(
-            "slice_values", reads, name=f"slice_values{suffix}", rollups=list(rollups), **context
+            "slice_values", reads, name=f"slice_values{suffix}", rollups=rollups, **context
         )
         names = self.planner.rendered(
             "slice_names",

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.checks.validate import Finding
+from sqlmetrics.checks.validate import Finding, planned_checks
 from sqlmetrics.describe.explain import requests_for, walks, with_steps
-from sqlmetrics.errors import DataError, UndefinedNameError, UsageError, suggestion
+from sqlmetrics.errors import UndefinedNameError, UsageError, suggestion
 from sqlmetrics.messages import Argument, give
 from sqlmetrics.metrics.catalog import EVERYTHING
 from sqlmetrics.metrics.conventions import Convention
@@ -36,7 +36,6 @@ from sqlmetrics.plan.slices import (
 )
 from sqlmetrics.run.path import execute, own_templates_named, validate
 from sqlmetrics.run.session import Session
-from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.stats.intervals import Interval
 
 if TYPE_CHECKING:
@@ -191,7 +190,7 @@ def stage(session: Session, name: str, metric: str | None) -> pd.DataFrame:
             f"the stage {name} depends on {lacking}, a setting of {', '.join(owners)}; choose a "
             f"metric: stage({name!r}, metric={next(complete, owners[0])!r})"
         ) from error
-    _validate_look(session, plan, values)
+    validate(session, [Reads({node.name: node for node in plan.nodes()}, values)])
     session.warn(plan.warnings)
     return session.engine.frame(session.executor.physical(plan))
 
@@ -207,13 +206,8 @@ def _has_settings(session: Session, metric: str, stage: str) -> bool:
     """Return whether a metric has all settings that a stage and its checks depend on."""
     values = _values_of(session, metric)
     try:
-        _validate_look(session, session.planner.stage(stage, values, None), values)
+        nodes = {node.name: node for node in session.planner.stage(stage, values, None).nodes()}
+        list(planned_checks(session.planner, values, nodes))
     except UsageError:
         return False
-    except DataError:  # the settings are complete
-        return True
     return True
-
-
-def _validate_look(session: Session, plan: Plan, values: dict[str, Any]) -> None:
-    validate(session, [Reads({node.name: node for node in plan.nodes()}, values)])

@@ -526,7 +526,8 @@ def test_many_columns_are_few_slices() -> None:
         found = evaluator.evaluate("recall@5", by=names)
         expected = evaluator.evaluate("recall@5", by=names[0])
     assert found.columns[: len(names)].tolist() == names
-    assert found["value"].tolist() == expected["value"].tolist()
+    # a mean may differ in its last digit, by the order in which the engine reads the users
+    assert found["value"].tolist() == pytest.approx(expected["value"].tolist(), rel=1e-12)
 
 
 def test_what_cannot_be_sliced_by() -> None:
