@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.relation import Relation
@@ -108,6 +109,11 @@ class TableReader:
                     remedy=Message("write ", right),
                 )
             table, _, name = str(full_name).rpartition(".")
+            allowed = (str, Integral, Iterable) if name == "features" else (str, Integral)
+            if not isinstance(source, allowed):
+                raise UsageError(
+                    f"columns: {full_name!r} must be mapped to a column name, not to {source!r}"
+                )
             of_own = (n for t in self.own if table in ("", t) for n in self.own[t])
             known = {*self.user_keys, *names, *of_own}
             if table and table not in COLUMNS:
@@ -123,7 +129,7 @@ class TableReader:
                 raise UsageError(
                     f"{problem}{suggestion(name, known)}; write NAME_IN_SQLMETRICS=NAME_IN_SOURCE"
                 )
-            if name == "features" and not isinstance(source, str):
+            if not isinstance(source, str | Integral):
                 source = ",".join(map(str, source))
             self.mapping[table, name] = str(source)
 

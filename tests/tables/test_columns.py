@@ -110,6 +110,17 @@ def test_exchanged_names_are_answered_with_the_right_mapping() -> None:
             Evaluator({1: [2]}, {1: [2]}, columns=given)
 
 
+def test_a_column_is_mapped_to_one_name() -> None:
+    """Only features may have several columns."""
+    for column in ([], ["sku"], None, 1.5):
+        with pytest.raises(sm.UsageError, match="'item_id' must be mapped to a column name, not"):
+            Evaluator({1: [2]}, {1: [2]}, columns={"item_id": column})
+    with pytest.raises(
+        sm.UsageError, match="'features' must be mapped to a column name, not to None"
+    ):
+        Evaluator({1: [2]}, {1: [2]}, columns={"features": None})
+
+
 def test_a_message_lists_ten_of_many_columns() -> None:
     lists = pa.table({f"feature_{n}": [1] for n in range(1600)})
     with pytest.raises(sm.DataError, match=r"feature_9 and 1,590 more\. Map") as caught:
