@@ -512,6 +512,10 @@ def test_the_command(files: list[str], tmp_path: Path) -> None:
     assert "unknown column or slice 'nonsense'" in result.output
     assert path.read_text(encoding="utf-8") == written
 
+    result = CliRunner().invoke(main, [*files, "-o", str(path), "--force", *more])
+    assert result.exit_code == 0, result.output
+    assert path.read_text(encoding="utf-8") == written  # the same file each time
+
     result = CliRunner().invoke(main, [*files, "-o", str(path), "--force"])
     assert result.exit_code == 0, result.output
     assert re.search(r"user_id = \d", path.read_text(encoding="utf-8"))
