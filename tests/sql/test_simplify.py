@@ -67,6 +67,30 @@ CASES: dict[str, tuple[str, str]] = {
         "WITH sums AS ( SELECT sum(score) AS total, count(*) AS n FROM lists_table ) "
         "SELECT 1 AS one FROM sums",
     ),
+    # ClickHouse reads an alias where a CTE has the same name
+    "no alias has the name of another relation": (
+        """
+        past AS (
+            WITH counted AS (SELECT user_id, count(*) AS n FROM truth GROUP BY user_id)
+            SELECT counted.user_id, sum(counted.n) OVER () AS n FROM counted
+        ),
+        listed AS (
+            WITH counted AS (SELECT user_id, count(*) AS n FROM recs GROUP BY user_id),
+            compared AS (
+                SELECT counted.user_id, counted.n, past.n AS n_past
+                FROM counted INNER JOIN past ON past.user_id = counted.user_id
+            )
+            SELECT compared.user_id, sum(compared.n / compared.n_past) OVER () AS share
+            FROM compared
+        )
+        SELECT listed.user_id, listed.share FROM listed
+        """,
+        "WITH counted AS ( SELECT user_id, count(*) AS n FROM truth_table GROUP BY user_id ), "
+        "past AS ( SELECT user_id, sum(n) OVER () AS n FROM counted ), "
+        "counted_2 AS ( SELECT user_id, count(*) AS n FROM lists_table GROUP BY user_id ) "
+        "SELECT user_id, sum(counted_2.n / past.n) OVER () AS share "
+        "FROM counted_2 INNER JOIN past USING (user_id)",
+    ),
     "a lookup of which nothing is read": (
         """
         users AS (SELECT user_id, count(*) AS n FROM truth GROUP BY user_id)

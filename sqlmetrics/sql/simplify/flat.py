@@ -35,16 +35,17 @@ def flat(name: str, tree: exp.Expr, taken: set[str]) -> Iterator[Relation]:
     for cte in [] if inner is None else inner.expressions:
         new = new_name(cte.alias, taken)
         taken.add(new)
-        is_recursive = any(table.name == cte.alias for table in find_all(cte.this, exp.Table))
-        _rename(cte.this, {**renamed, **({cte.alias: new} if is_recursive else {})})
+        body = cte.this.pop()  # a query of its own: no other one is around it
+        is_recursive = any(table.name == cte.alias for table in find_all(body, exp.Table))
+        _rename(body, {**renamed, **({cte.alias: new} if is_recursive else {})})
         renamed[cte.alias] = new
         own_title = " ".join(taken_comments(cte.args["alias"])) or first
         columns = [column.name for column in cte.args["alias"].columns]
         first = ""
         if is_recursive:
-            yield Relation(new, cte.this, own_title, columns, is_recursive=True, is_fixed=True)
+            yield Relation(new, body, own_title, columns, is_recursive=True, is_fixed=True)
             continue
-        for relation in flat(new, cte.this, taken):
+        for relation in flat(new, body, taken):
             if relation.name == new:
                 relation.title, relation.alias_columns = own_title or relation.title, columns
             yield relation
@@ -64,7 +65,7 @@ def _derived(tree: exp.Query, taken: set[str]) -> Iterator[Relation]:
         taken.add(new)
         alias = exp.TableAlias(this=exp.to_identifier(subquery.alias))
         subquery.replace(exp.Table(this=exp.to_identifier(new), alias=alias))
-        yield from flat(new, subquery.this, taken)
+        yield from flat(new, subquery.this.pop(), taken)
 
 
 def _rename(tree: exp.Expr, names: Mapping[str, str]) -> None:

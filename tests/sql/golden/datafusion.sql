@@ -38,11 +38,8 @@ WITH recommendations AS (
 ), best_first AS (
     -- one row per user and relevant item, in the order of the best possible list
     SELECT
-        relevant.user_id,
-        POWER(2, relevant.relevance - relevant_users.best_relevance)
-            - POWER(2, -relevant_users.best_relevance) AS gain,
-        CAST(ROW_NUMBER()
-            OVER (PARTITION BY relevant.user_id ORDER BY relevant.relevance DESC NULLS LAST)
+        relevant.user_id, POWER(2, relevance - best_relevance) - POWER(2, -best_relevance) AS gain,
+        CAST(ROW_NUMBER() OVER (PARTITION BY relevant.user_id ORDER BY relevance DESC NULLS LAST)
             AS BIGINT) AS rank
     FROM relevant
     INNER JOIN relevant_users ON relevant_users.user_id = relevant.user_id

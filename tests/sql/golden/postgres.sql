@@ -39,9 +39,9 @@ WITH recommendations AS (
     -- one row per user and relevant item, in the order of the best possible list
     SELECT
         user_id,
-        POWER(2, GREATEST(relevant.relevance - relevant_users.best_relevance, -1000))
-            - POWER(2, GREATEST(-relevant_users.best_relevance, -1000)) AS gain,
-        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY relevant.relevance DESC NULLS LAST) AS rank
+        POWER(2, GREATEST(relevance - best_relevance, -1000))
+            - POWER(2, GREATEST(-best_relevance, -1000)) AS gain,
+        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY relevance DESC NULLS LAST) AS rank
     FROM relevant
     INNER JOIN relevant_users USING (user_id)
 ), ideal_lists AS (

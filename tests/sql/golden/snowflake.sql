@@ -38,10 +38,8 @@ WITH recommendations AS (
 ), best_first AS (
     -- one row per user and relevant item, in the order of the best possible list
     SELECT
-        user_id,
-        POWER(2, relevant.relevance - relevant_users.best_relevance)
-            - POWER(2, -relevant_users.best_relevance) AS gain,
-        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY relevant.relevance DESC NULLS LAST) AS rank
+        user_id, POWER(2, relevance - best_relevance) - POWER(2, -best_relevance) AS gain,
+        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY relevance DESC NULLS LAST) AS rank
     FROM relevant
     INNER JOIN relevant_users USING (user_id)
 ), ideal_lists AS (

@@ -67,14 +67,11 @@ WITH recommendations AS (
     SELECT unnest(generate_series(1, 11)) AS level
 ), interpolated AS (
     -- one row per user, cutoff and level of recall that is reached
-    SELECT
-        hits_at_cutoffs.user_id, levels.level,
-        max(hits_at_cutoffs.hit_number / nullif(hits_at_cutoffs.rank, 0)) AS interpolated_precision
+    SELECT user_id, level, max(hit_number / nullif(rank, 0)) AS interpolated_precision
     FROM hits_at_cutoffs
     CROSS JOIN levels
-    WHERE
-        hits_at_cutoffs.hit_number >= ((levels.level - 1) / 10) * hits_at_cutoffs.n_relevant - 1e-9
-    GROUP BY hits_at_cutoffs.user_id, levels.level
+    WHERE hit_number >= ((level - 1) / 10) * n_relevant - 1e-9
+    GROUP BY user_id, level
 ), eleven_point AS (
     SELECT user_id, sum(interpolated_precision) / 11 AS value FROM interpolated GROUP BY user_id
 ), eleven_point_values AS (
@@ -140,16 +137,11 @@ WITH recommendations AS (
 ), interpolated AS (
     -- one row per user, cutoff and level of recall that is reached
     SELECT
-        hits_at_cutoffs.user_id, levels.level,
-        MAX(CAST(hits_at_cutoffs.hit_number AS DOUBLE) / NULLIF(hits_at_cutoffs.rank, 0))
-            AS interpolated_precision
+        user_id, level, MAX(CAST(hit_number AS DOUBLE) / NULLIF(rank, 0)) AS interpolated_precision
     FROM hits_at_cutoffs
     CROSS JOIN levels
-    WHERE
-        hits_at_cutoffs.hit_number >= (
-            CAST(levels.level - 1 AS DOUBLE) / 10
-        ) * hits_at_cutoffs.n_relevant - CAST(1e-9 AS DOUBLE)
-    GROUP BY hits_at_cutoffs.user_id, levels.level
+    WHERE hit_number >= (CAST(level - 1 AS DOUBLE) / 10) * n_relevant - CAST(1e-9 AS DOUBLE)
+    GROUP BY user_id, level
 ), eleven_point AS (
     SELECT user_id, CAST(SUM(interpolated_precision) AS DOUBLE) / 11 AS value
     FROM interpolated
@@ -235,16 +227,11 @@ WITH recommendations AS (
 ), interpolated AS (
     -- one row per user, cutoff and level of recall that is reached
     SELECT
-        hits_at_cutoffs.user_id, levels.level,
-        MAX(CAST(hits_at_cutoffs.hit_number AS DOUBLE) / NULLIF(hits_at_cutoffs.rank, 0))
-            AS interpolated_precision
+        user_id, level, MAX(CAST(hit_number AS DOUBLE) / NULLIF(rank, 0)) AS interpolated_precision
     FROM hits_at_cutoffs
     CROSS JOIN levels
-    WHERE
-        hits_at_cutoffs.hit_number >= (
-            CAST(levels.level - 1 AS DOUBLE) / 10
-        ) * hits_at_cutoffs.n_relevant - CAST(1e-9 AS DOUBLE)
-    GROUP BY hits_at_cutoffs.user_id, levels.level
+    WHERE hit_number >= (CAST(level - 1 AS DOUBLE) / 10) * n_relevant - CAST(1e-9 AS DOUBLE)
+    GROUP BY user_id, level
 ), eleven_point AS (
     SELECT user_id, CAST(SUM(interpolated_precision) AS DOUBLE) / 11 AS value
     FROM interpolated
@@ -349,16 +336,11 @@ WITH recommendations AS (
 ), interpolated AS (
     -- one row per user, cutoff and level of recall that is reached
     SELECT
-        hits_at_cutoffs.user_id, levels.level,
-        MAX(CAST(hits_at_cutoffs.hit_number AS FLOAT64) / NULLIF(hits_at_cutoffs.rank, 0))
-            AS interpolated_precision
+        user_id, level, MAX(CAST(hit_number AS FLOAT64) / NULLIF(rank, 0)) AS interpolated_precision
     FROM hits_at_cutoffs
     CROSS JOIN levels
-    WHERE
-        hits_at_cutoffs.hit_number >= (
-            CAST(levels.level - 1 AS FLOAT64) / 10
-        ) * hits_at_cutoffs.n_relevant - CAST(1e-9 AS FLOAT64)
-    GROUP BY hits_at_cutoffs.user_id, levels.level
+    WHERE hit_number >= (CAST(level - 1 AS FLOAT64) / 10) * n_relevant - CAST(1e-9 AS FLOAT64)
+    GROUP BY user_id, level
 ), eleven_point AS (
     SELECT user_id, CAST(SUM(interpolated_precision) AS FLOAT64) / 11 AS value
     FROM interpolated
@@ -428,17 +410,15 @@ WITH recommendations AS (
 ), interpolated AS (
     -- one row per user, cutoff and level of recall that is reached
     SELECT
-        hits_at_cutoffs.user_id AS user_id, levels.level AS level,
-        MAX(
-            CAST(hits_at_cutoffs.hit_number AS Nullable(Float64)) / nullIf(hits_at_cutoffs.rank, 0)
-        ) AS interpolated_precision
+        user_id, level,
+        MAX(CAST(hit_number AS Nullable(Float64)) / nullIf(rank, 0)) AS interpolated_precision
     FROM hits_at_cutoffs
     CROSS JOIN levels
     WHERE
-        hits_at_cutoffs.hit_number >= (
-            CAST(levels.level - 1 AS Nullable(Float64)) / 10
-        ) * hits_at_cutoffs.n_relevant - CAST(1e-9 AS Nullable(Float64))
-    GROUP BY hits_at_cutoffs.user_id, levels.level
+        hit_number >= (
+            CAST(level - 1 AS Nullable(Float64)) / 10
+        ) * n_relevant - CAST(1e-9 AS Nullable(Float64))
+    GROUP BY user_id, level
 ), eleven_point AS (
     SELECT user_id, CAST(SUM(interpolated_precision) AS Nullable(Float64)) / 11 AS value
     FROM interpolated
@@ -513,17 +493,15 @@ WITH recommendations AS (
 ), interpolated AS (
     -- one row per user, cutoff and level of recall that is reached
     SELECT
-        hits_at_cutoffs.user_id, levels.level,
-        MAX(
-            CAST(hits_at_cutoffs.hit_number AS DOUBLE PRECISION) / NULLIF(hits_at_cutoffs.rank, 0)
-        ) AS interpolated_precision
+        user_id, level,
+        MAX(CAST(hit_number AS DOUBLE PRECISION) / NULLIF(rank, 0)) AS interpolated_precision
     FROM hits_at_cutoffs
     CROSS JOIN levels
     WHERE
-        hits_at_cutoffs.hit_number >= (
-            CAST(levels.level - 1 AS DOUBLE PRECISION) / 10
-        ) * hits_at_cutoffs.n_relevant - CAST(1e-9 AS DOUBLE PRECISION)
-    GROUP BY hits_at_cutoffs.user_id, levels.level
+        hit_number >= (
+            CAST(level - 1 AS DOUBLE PRECISION) / 10
+        ) * n_relevant - CAST(1e-9 AS DOUBLE PRECISION)
+    GROUP BY user_id, level
 ), eleven_point AS (
     SELECT user_id, CAST(SUM(interpolated_precision) AS DOUBLE PRECISION) / 11 AS value
     FROM interpolated
@@ -629,17 +607,15 @@ WITH recommendations AS (
 ), interpolated AS (
     -- one row per user, cutoff and level of recall that is reached
     SELECT
-        hits_at_cutoffs.user_id, levels.level,
-        MAX(
-            CAST(hits_at_cutoffs.hit_number AS DOUBLE PRECISION) / NULLIF(hits_at_cutoffs.rank, 0)
-        ) AS interpolated_precision
+        user_id, level,
+        MAX(CAST(hit_number AS DOUBLE PRECISION) / NULLIF(rank, 0)) AS interpolated_precision
     FROM hits_at_cutoffs
     CROSS JOIN levels
     WHERE
-        hits_at_cutoffs.hit_number >= (
-            CAST(levels.level - 1 AS DOUBLE PRECISION) / 10
-        ) * hits_at_cutoffs.n_relevant - CAST(1e-9 AS DOUBLE PRECISION)
-    GROUP BY hits_at_cutoffs.user_id, levels.level
+        hit_number >= (
+            CAST(level - 1 AS DOUBLE PRECISION) / 10
+        ) * n_relevant - CAST(1e-9 AS DOUBLE PRECISION)
+    GROUP BY user_id, level
 ), eleven_point AS (
     SELECT user_id, CAST(SUM(interpolated_precision) AS DOUBLE PRECISION) / 11 AS value
     FROM interpolated

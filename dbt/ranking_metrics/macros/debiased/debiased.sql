@@ -75,17 +75,15 @@ WITH recommendations AS (
 ), shares AS (
     -- one row per relevant (user, item)
     SELECT
-        relevant.user_id, item_id,
+        user_id, item_id,
         least(
             (
                 SELECT
-                    floor(
-                        quartiles.third_quartile + CAST(1.5 AS DOUBLE) * (
-                            quartiles.third_quartile - quartiles.first_quartile
-                        )
-                    ) AS border
+                    floor(third_quartile + CAST(1.5 AS DOUBLE) * (
+                        third_quartile - first_quartile
+                    )) AS border
                 FROM quartiles
-            ) / item_users.n_users,
+            ) / n_users,
             1
         ) AS kept
     FROM relevant
@@ -213,23 +211,18 @@ WITH recommendations AS (
 ), products AS (
     -- one row per user and node; with n other kept items, 1/(n + 1) is the integral of x^n, and the
     -- mean of x^n is this product over the items
-    SELECT
-        shares.user_id, nodes.node, nodes.weight,
-        sum(ln(1 - shares.kept + shares.kept * nodes.node)) AS log_product
+    SELECT user_id, node, weight, sum(ln(1 - kept + kept * node)) AS log_product
     FROM shares
     CROSS JOIN nodes
-    GROUP BY shares.user_id, nodes.node, nodes.weight
+    GROUP BY user_id, node, weight
 ), parts AS (
     -- one row per relevant (user, item), with the mean of 1/(n + 1)
     SELECT
-        user_id, shares.item_id,
-        sum(
-            products.weight * exp(products.log_product)
-                / nullif(1 - shares.kept + shares.kept * products.node, 0)
-        ) AS mean_part
+        user_id, item_id,
+        sum(weight * exp(log_product) / nullif(1 - kept + kept * node, 0)) AS mean_part
     FROM shares
     INNER JOIN products USING (user_id)
-    GROUP BY user_id, shares.item_id
+    GROUP BY user_id, item_id
 ), kept_relevant AS (
     -- one row per relevant (user, item)
     SELECT
@@ -321,17 +314,15 @@ WITH recommendations AS (
 ), shares AS (
     -- one row per relevant (user, item)
     SELECT
-        relevant.user_id, item_id,
+        user_id, item_id,
         LEAST(
             CAST((
                 SELECT
-                    FLOOR(
-                        quartiles.third_quartile + CAST(1.5 AS DOUBLE) * (
-                            quartiles.third_quartile - quartiles.first_quartile
-                        )
-                    ) AS border
+                    FLOOR(third_quartile + CAST(1.5 AS DOUBLE) * (
+                        third_quartile - first_quartile
+                    )) AS border
                 FROM quartiles
-            ) AS DOUBLE) / item_users.n_users,
+            ) AS DOUBLE) / n_users,
             1
         ) AS kept
     FROM relevant
@@ -459,23 +450,18 @@ WITH recommendations AS (
 ), products AS (
     -- one row per user and node; with n other kept items, 1/(n + 1) is the integral of x^n, and the
     -- mean of x^n is this product over the items
-    SELECT
-        shares.user_id, nodes.node, nodes.weight,
-        SUM(LN(1 - shares.kept + shares.kept * nodes.node)) AS log_product
+    SELECT user_id, node, weight, SUM(LN(1 - kept + kept * node)) AS log_product
     FROM shares
     CROSS JOIN nodes
-    GROUP BY shares.user_id, nodes.node, nodes.weight
+    GROUP BY user_id, node, weight
 ), parts AS (
     -- one row per relevant (user, item), with the mean of 1/(n + 1)
     SELECT
-        user_id, shares.item_id,
-        SUM(
-            products.weight * EXP(products.log_product)
-                / NULLIF(1 - shares.kept + shares.kept * products.node, 0)
-        ) AS mean_part
+        user_id, item_id,
+        SUM(weight * EXP(log_product) / NULLIF(1 - kept + kept * node, 0)) AS mean_part
     FROM shares
     INNER JOIN products USING (user_id)
-    GROUP BY user_id, shares.item_id
+    GROUP BY user_id, item_id
 ), kept_relevant AS (
     -- one row per relevant (user, item)
     SELECT
@@ -568,17 +554,15 @@ WITH recommendations AS (
 ), shares AS (
     -- one row per relevant (user, item)
     SELECT
-        relevant.user_id, item_id,
+        user_id, item_id,
         LEAST_IGNORE_NULLS(
             CAST((
                 SELECT
-                    FLOOR(
-                        quartiles.third_quartile + CAST(1.5 AS DOUBLE) * (
-                            quartiles.third_quartile - quartiles.first_quartile
-                        )
-                    ) AS border
+                    FLOOR(third_quartile + CAST(1.5 AS DOUBLE) * (
+                        third_quartile - first_quartile
+                    )) AS border
                 FROM quartiles
-            ) AS DOUBLE) / item_users.n_users,
+            ) AS DOUBLE) / n_users,
             1
         ) AS kept
     FROM relevant
@@ -706,23 +690,18 @@ WITH recommendations AS (
 ), products AS (
     -- one row per user and node; with n other kept items, 1/(n + 1) is the integral of x^n, and the
     -- mean of x^n is this product over the items
-    SELECT
-        shares.user_id, nodes.node, nodes.weight,
-        SUM(LN(1 - shares.kept + shares.kept * nodes.node)) AS log_product
+    SELECT user_id, node, weight, SUM(LN(1 - kept + kept * node)) AS log_product
     FROM shares
     CROSS JOIN nodes
-    GROUP BY shares.user_id, nodes.node, nodes.weight
+    GROUP BY user_id, node, weight
 ), parts AS (
     -- one row per relevant (user, item), with the mean of 1/(n + 1)
     SELECT
-        user_id, shares.item_id,
-        SUM(
-            products.weight * EXP(products.log_product)
-                / NULLIF(1 - shares.kept + shares.kept * products.node, 0)
-        ) AS mean_part
+        user_id, item_id,
+        SUM(weight * EXP(log_product) / NULLIF(1 - kept + kept * node, 0)) AS mean_part
     FROM shares
     INNER JOIN products USING (user_id)
-    GROUP BY user_id, shares.item_id
+    GROUP BY user_id, item_id
 ), kept_relevant AS (
     -- one row per relevant (user, item)
     SELECT
@@ -815,18 +794,16 @@ WITH recommendations AS (
 ), shares AS (
     -- one row per relevant (user, item)
     SELECT
-        relevant.user_id, item_id,
+        user_id, item_id,
         LEAST(
             COALESCE(
                 CAST((
                     SELECT
-                        FLOOR(
-                            quartiles.third_quartile + CAST(1.5 AS FLOAT64) * (
-                                quartiles.third_quartile - quartiles.first_quartile
-                            )
-                        ) AS border
+                        FLOOR(third_quartile + CAST(1.5 AS FLOAT64) * (
+                            third_quartile - first_quartile
+                        )) AS border
                     FROM quartiles
-                ) AS FLOAT64) / item_users.n_users,
+                ) AS FLOAT64) / n_users,
                 1
             ),
             1
@@ -966,23 +943,18 @@ WITH recommendations AS (
 ), products AS (
     -- one row per user and node; with n other kept items, 1/(n + 1) is the integral of x^n, and the
     -- mean of x^n is this product over the items
-    SELECT
-        shares.user_id, nodes.node, nodes.weight,
-        SUM(LN(1 - shares.kept + shares.kept * nodes.node)) AS log_product
+    SELECT user_id, node, weight, SUM(LN(1 - kept + kept * node)) AS log_product
     FROM shares
     CROSS JOIN nodes
-    GROUP BY shares.user_id, nodes.node, nodes.weight
+    GROUP BY user_id, node, weight
 ), parts AS (
     -- one row per relevant (user, item), with the mean of 1/(n + 1)
     SELECT
-        user_id, shares.item_id,
-        SUM(
-            products.weight * EXP(products.log_product)
-                / NULLIF(1 - shares.kept + shares.kept * products.node, 0)
-        ) AS mean_part
+        user_id, item_id,
+        SUM(weight * EXP(log_product) / NULLIF(1 - kept + kept * node, 0)) AS mean_part
     FROM shares
     INNER JOIN products USING (user_id)
-    GROUP BY user_id, shares.item_id
+    GROUP BY user_id, item_id
 ), kept_relevant AS (
     -- one row per relevant (user, item)
     SELECT
@@ -1075,18 +1047,16 @@ WITH recommendations AS (
 ), shares AS (
     -- one row per relevant (user, item)
     SELECT
-        relevant.user_id, item_id,
+        user_id, item_id,
         LEAST(
             COALESCE(
                 CAST((
                     SELECT
-                        FLOOR(
-                            quartiles.third_quartile + CAST(1.5 AS DOUBLE) * (
-                                quartiles.third_quartile - quartiles.first_quartile
-                            )
-                        ) AS border
+                        FLOOR(third_quartile + CAST(1.5 AS DOUBLE) * (
+                            third_quartile - first_quartile
+                        )) AS border
                     FROM quartiles
-                ) AS DOUBLE) / item_users.n_users,
+                ) AS DOUBLE) / n_users,
                 1
             ),
             1
@@ -1216,23 +1186,18 @@ WITH recommendations AS (
 ), products AS (
     -- one row per user and node; with n other kept items, 1/(n + 1) is the integral of x^n, and the
     -- mean of x^n is this product over the items
-    SELECT
-        shares.user_id, nodes.node, nodes.weight,
-        SUM(LN(1 - shares.kept + shares.kept * nodes.node)) AS log_product
+    SELECT user_id, node, weight, SUM(LN(1 - kept + kept * node)) AS log_product
     FROM shares
     CROSS JOIN nodes
-    GROUP BY shares.user_id, nodes.node, nodes.weight
+    GROUP BY user_id, node, weight
 ), parts AS (
     -- one row per relevant (user, item), with the mean of 1/(n + 1)
     SELECT
-        user_id, shares.item_id,
-        SUM(
-            products.weight * EXP(products.log_product)
-                / NULLIF(1 - shares.kept + shares.kept * products.node, 0)
-        ) AS mean_part
+        user_id, item_id,
+        SUM(weight * EXP(log_product) / NULLIF(1 - kept + kept * node, 0)) AS mean_part
     FROM shares
     INNER JOIN products USING (user_id)
-    GROUP BY user_id, shares.item_id
+    GROUP BY user_id, item_id
 ), kept_relevant AS (
     -- one row per relevant (user, item)
     SELECT
@@ -1332,17 +1297,17 @@ WITH recommendations AS (
 ), shares AS (
     -- one row per relevant (user, item)
     SELECT
-        relevant.user_id AS user_id, item_id,
+        user_id, item_id,
         LEAST(
             CAST((
                 SELECT
                     FLOOR(
-                        quartiles.third_quartile + CAST(1.5 AS Nullable(Float64)) * (
-                            quartiles.third_quartile - quartiles.first_quartile
+                        third_quartile + CAST(1.5 AS Nullable(Float64)) * (
+                            third_quartile - first_quartile
                         )
                     ) AS border
                 FROM quartiles
-            ) AS Nullable(Float64)) / item_users.n_users,
+            ) AS Nullable(Float64)) / n_users,
             1
         ) AS kept
     FROM relevant
@@ -1486,23 +1451,18 @@ WITH recommendations AS (
 ), products AS (
     -- one row per user and node; with n other kept items, 1/(n + 1) is the integral of x^n, and the
     -- mean of x^n is this product over the items
-    SELECT
-        shares.user_id AS user_id, nodes.node AS node, nodes.weight AS weight,
-        SUM(LN(1 - shares.kept + shares.kept * nodes.node)) AS log_product
+    SELECT user_id, node, weight, SUM(LN(1 - kept + kept * node)) AS log_product
     FROM shares
     CROSS JOIN nodes
-    GROUP BY shares.user_id, nodes.node, nodes.weight
+    GROUP BY user_id, node, weight
 ), parts AS (
     -- one row per relevant (user, item), with the mean of 1/(n + 1)
     SELECT
-        user_id, shares.item_id AS item_id,
-        SUM(
-            products.weight * EXP(products.log_product)
-                / nullIf(1 - shares.kept + shares.kept * products.node, 0)
-        ) AS mean_part
+        user_id, item_id,
+        SUM(weight * EXP(log_product) / nullIf(1 - kept + kept * node, 0)) AS mean_part
     FROM shares
     INNER JOIN products USING (user_id)
-    GROUP BY user_id, shares.item_id
+    GROUP BY user_id, item_id
 ), kept_relevant AS (
     -- one row per relevant (user, item)
     SELECT
@@ -1597,17 +1557,17 @@ WITH recommendations AS (
 ), shares AS (
     -- one row per relevant (user, item)
     SELECT
-        relevant.user_id, item_id,
+        user_id, item_id,
         LEAST(
             CAST((
                 SELECT
                     FLOOR(
-                        quartiles.third_quartile + CAST(1.5 AS DOUBLE PRECISION) * (
-                            quartiles.third_quartile - quartiles.first_quartile
+                        third_quartile + CAST(1.5 AS DOUBLE PRECISION) * (
+                            third_quartile - first_quartile
                         )
                     ) AS border
                 FROM quartiles
-            ) AS DOUBLE PRECISION) / item_users.n_users,
+            ) AS DOUBLE PRECISION) / n_users,
             1
         ) AS kept
     FROM relevant
@@ -1751,26 +1711,22 @@ WITH recommendations AS (
 ), products AS (
     -- one row per user and node; with n other kept items, 1/(n + 1) is the integral of x^n, and the
     -- mean of x^n is this product over the items
-    SELECT
-        shares.user_id, nodes.node, nodes.weight,
-        SUM(LN(1 - shares.kept + shares.kept * nodes.node)) AS log_product
+    SELECT user_id, node, weight, SUM(LN(1 - kept + kept * node)) AS log_product
     FROM shares
     CROSS JOIN nodes
-    GROUP BY shares.user_id, nodes.node, nodes.weight
+    GROUP BY user_id, node, weight
 ), parts AS (
     -- one row per relevant (user, item), with the mean of 1/(n + 1)
     SELECT
-        user_id, shares.item_id,
+        user_id, item_id,
         SUM(
-            products.weight * CASE
-                WHEN products.log_product < -600
-                THEN CAST(0 AS DOUBLE PRECISION)
-                ELSE EXP(products.log_product)
-            END / NULLIF(1 - shares.kept + shares.kept * products.node, 0)
+            weight * CASE
+                WHEN log_product < -600 THEN CAST(0 AS DOUBLE PRECISION) ELSE EXP(log_product)
+            END / NULLIF(1 - kept + kept * node, 0)
         ) AS mean_part
     FROM shares
     INNER JOIN products USING (user_id)
-    GROUP BY user_id, shares.item_id
+    GROUP BY user_id, item_id
 ), kept_relevant AS (
     -- one row per relevant (user, item)
     SELECT

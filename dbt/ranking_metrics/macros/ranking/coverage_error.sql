@@ -59,12 +59,12 @@ WITH recommendations AS (
         ranked.user_id, CASE WHEN relevant.item_id IS NULL THEN 0 ELSE 1 END AS is_relevant,
         count(*) OVER (
             PARTITION BY ranked.user_id
-            ORDER BY ranked.score DESC
+            ORDER BY score DESC
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS n_items_within
     FROM ranked
     LEFT JOIN relevant ON relevant.user_id = ranked.user_id AND relevant.item_id = ranked.item_id
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), coverage_error AS (
     SELECT user_id, max(n_items_within) AS value FROM placed WHERE is_relevant = 1 GROUP BY user_id
 ), per_user AS (
@@ -114,12 +114,12 @@ WITH recommendations AS (
         ranked.user_id, CASE WHEN relevant.item_id IS NULL THEN 0 ELSE 1 END AS is_relevant,
         COUNT(*) OVER (
             PARTITION BY ranked.user_id
-            ORDER BY ranked.score DESC
+            ORDER BY score DESC
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS n_items_within
     FROM ranked
     LEFT JOIN relevant ON relevant.user_id = ranked.user_id AND relevant.item_id = ranked.item_id
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), coverage_error AS (
     SELECT user_id, MAX(n_items_within) AS value FROM placed WHERE is_relevant = 1 GROUP BY user_id
 ), per_user AS (
@@ -169,12 +169,12 @@ WITH recommendations AS (
         ranked.user_id, CASE WHEN relevant.item_id IS NULL THEN 0 ELSE 1 END AS is_relevant,
         COUNT(*) OVER (
             PARTITION BY ranked.user_id
-            ORDER BY ranked.score DESC NULLS LAST
+            ORDER BY score DESC NULLS LAST
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS n_items_within
     FROM ranked
     LEFT JOIN relevant ON relevant.user_id = ranked.user_id AND relevant.item_id = ranked.item_id
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), coverage_error AS (
     SELECT user_id, MAX(n_items_within) AS value FROM placed WHERE is_relevant = 1 GROUP BY user_id
 ), per_user AS (
@@ -224,12 +224,12 @@ WITH recommendations AS (
         ranked.user_id, CASE WHEN relevant.item_id IS NULL THEN 0 ELSE 1 END AS is_relevant,
         COUNT(*) OVER (
             PARTITION BY ranked.user_id
-            ORDER BY ranked.score DESC
+            ORDER BY score DESC
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS n_items_within
     FROM ranked
     LEFT JOIN relevant ON relevant.user_id = ranked.user_id AND relevant.item_id = ranked.item_id
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), coverage_error AS (
     SELECT user_id, MAX(n_items_within) AS value FROM placed WHERE is_relevant = 1 GROUP BY user_id
 ), per_user AS (
@@ -279,12 +279,12 @@ WITH recommendations AS (
         ranked.user_id, CASE WHEN relevant.item_id IS NULL THEN 0 ELSE 1 END AS is_relevant,
         COUNT(*) OVER (
             PARTITION BY ranked.user_id
-            ORDER BY ranked.score DESC
+            ORDER BY score DESC
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS n_items_within
     FROM ranked
     LEFT JOIN relevant ON relevant.user_id = ranked.user_id AND relevant.item_id = ranked.item_id
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), coverage_error AS (
     SELECT user_id, MAX(n_items_within) AS value FROM placed WHERE is_relevant = 1 GROUP BY user_id
 ), per_user AS (
@@ -340,12 +340,12 @@ WITH recommendations AS (
         CASE WHEN relevant.item_id IS NULL THEN 0 ELSE 1 END AS is_relevant,
         CAST(COUNT(*) OVER (
             PARTITION BY ranked.user_id
-            ORDER BY ranked.score DESC
+            ORDER BY score DESC
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS Nullable(Int64)) AS n_items_within
     FROM ranked
     LEFT JOIN relevant ON relevant.user_id = ranked.user_id AND relevant.item_id = ranked.item_id
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), coverage_error AS (
     SELECT user_id, MAX(n_items_within) AS value FROM placed WHERE is_relevant = 1 GROUP BY user_id
 ), per_user AS (
@@ -399,12 +399,12 @@ WITH recommendations AS (
         ranked.user_id, CASE WHEN relevant.item_id IS NULL THEN 0 ELSE 1 END AS is_relevant,
         COUNT(*) OVER (
             PARTITION BY ranked.user_id
-            ORDER BY ranked.score DESC NULLS LAST
+            ORDER BY score DESC NULLS LAST
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS n_items_within
     FROM ranked
     LEFT JOIN relevant ON relevant.user_id = ranked.user_id AND relevant.item_id = ranked.item_id
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), coverage_error AS (
     SELECT user_id, MAX(n_items_within) AS value FROM placed WHERE is_relevant = 1 GROUP BY user_id
 ), per_user AS (
@@ -454,11 +454,11 @@ WITH recommendations AS (
         ranked.user_id, CASE WHEN relevant.item_id IS NULL THEN 0 ELSE 1 END AS is_relevant,
         (
             COUNT(*) OVER (PARTITION BY ranked.user_id) + 1
-                - RANK() OVER (PARTITION BY ranked.user_id ORDER BY ranked.score ASC NULLS FIRST)
+                - RANK() OVER (PARTITION BY ranked.user_id ORDER BY score ASC NULLS FIRST)
         ) AS n_items_within
     FROM ranked
     LEFT JOIN relevant ON relevant.user_id = ranked.user_id AND relevant.item_id = ranked.item_id
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), coverage_error AS (
     SELECT user_id, MAX(n_items_within) AS value FROM placed WHERE is_relevant = 1 GROUP BY user_id
 ), per_user AS (

@@ -56,7 +56,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS BIGINT) AS rank,
+        user_id, CAST(rank AS BIGINT) AS rank,
         power(2, relevant.relevance - top_relevance.relevance) - power(2, -top_relevance.relevance)
             AS stop_probability
     FROM recommendations AS ranked
@@ -137,7 +137,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS BIGINT) AS rank,
+        user_id, CAST(rank AS BIGINT) AS rank,
         POWER(2, relevant.relevance - top_relevance.relevance) - POWER(2, -top_relevance.relevance)
             AS stop_probability
     FROM recommendations AS ranked
@@ -221,7 +221,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS BIGINT) AS rank,
+        user_id, CAST(rank AS BIGINT) AS rank,
         POWER(2, relevant.relevance - top_relevance.relevance) - POWER(2, -top_relevance.relevance)
             AS stop_probability
     FROM recommendations AS ranked
@@ -306,7 +306,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS INT64) AS rank,
+        user_id, CAST(rank AS INT64) AS rank,
         POWER(2, relevant.relevance - top_relevance.relevance) - POWER(2, -top_relevance.relevance)
             AS stop_probability
     FROM recommendations AS ranked
@@ -417,7 +417,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS BIGINT) AS rank,
+        user_id, CAST(rank AS BIGINT) AS rank,
         POWER(2, relevant.relevance - top_relevance.relevance) - POWER(2, -top_relevance.relevance)
             AS stop_probability
     FROM recommendations AS ranked
@@ -532,7 +532,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS Nullable(Int64)) AS rank,
+        user_id, CAST(rank AS Nullable(Int64)) AS rank,
         POWER(2, relevant.relevance - top_relevance.relevance) - POWER(2, -top_relevance.relevance)
             AS stop_probability
     FROM recommendations AS ranked
@@ -622,7 +622,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS BIGINT) AS rank,
+        user_id, CAST(rank AS BIGINT) AS rank,
         POWER(2, GREATEST(relevant.relevance - top_relevance.relevance, -1000))
             - POWER(2, GREATEST(-top_relevance.relevance, -1000)) AS stop_probability
     FROM recommendations AS ranked

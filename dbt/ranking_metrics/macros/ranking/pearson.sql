@@ -57,10 +57,10 @@ WITH recommendations AS (
     FROM recommendations
 ), precise_items AS (
     -- one row per judged item in the top k; differences of single precision would lose digits
-    SELECT user_id, CAST(ranked.score AS DOUBLE) AS predicted, judged.relevance AS relevance
+    SELECT user_id, CAST(score AS DOUBLE) AS predicted, relevance
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), ranged_items AS (
     -- one row per judged item in the top k, with the ranges of scores and relevance in the list
     SELECT
@@ -137,10 +137,10 @@ WITH recommendations AS (
     FROM recommendations
 ), precise_items AS (
     -- one row per judged item in the top k; differences of single precision would lose digits
-    SELECT user_id, CAST(ranked.score AS DOUBLE) AS predicted, judged.relevance AS relevance
+    SELECT user_id, CAST(score AS DOUBLE) AS predicted, relevance
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), ranged_items AS (
     -- one row per judged item in the top k, with the ranges of scores and relevance in the list
     SELECT
@@ -213,10 +213,10 @@ WITH recommendations AS (
     FROM recommendations
 ), precise_items AS (
     -- one row per judged item in the top k; differences of single precision would lose digits
-    SELECT user_id, CAST(ranked.score AS DOUBLE) AS predicted, judged.relevance AS relevance
+    SELECT user_id, CAST(score AS DOUBLE) AS predicted, relevance
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), ranged_items AS (
     -- one row per judged item in the top k, with the ranges of scores and relevance in the list
     SELECT
@@ -289,10 +289,10 @@ WITH recommendations AS (
     FROM recommendations
 ), precise_items AS (
     -- one row per judged item in the top k; differences of single precision would lose digits
-    SELECT user_id, CAST(ranked.score AS FLOAT64) AS predicted, judged.relevance AS relevance
+    SELECT user_id, CAST(score AS FLOAT64) AS predicted, relevance
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), ranged_items AS (
     -- one row per judged item in the top k, with the ranges of scores and relevance in the list
     SELECT
@@ -365,10 +365,10 @@ WITH recommendations AS (
     FROM recommendations
 ), precise_items AS (
     -- one row per judged item in the top k; differences of single precision would lose digits
-    SELECT user_id, CAST(ranked.score AS DOUBLE) AS predicted, judged.relevance AS relevance
+    SELECT user_id, CAST(score AS DOUBLE) AS predicted, relevance
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), ranged_items AS (
     -- one row per judged item in the top k, with the ranges of scores and relevance in the list
     SELECT
@@ -446,11 +446,10 @@ WITH recommendations AS (
     FROM recommendations
 ), precise_items AS (
     -- one row per judged item in the top k; differences of single precision would lose digits
-    SELECT
-        user_id, CAST(ranked.score AS Nullable(Float64)) AS predicted, judged.relevance AS relevance
+    SELECT user_id, CAST(score AS Nullable(Float64)) AS predicted, relevance
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), ranged_items AS (
     -- one row per judged item in the top k, with the ranges of scores and relevance in the list
     SELECT
@@ -528,11 +527,10 @@ WITH recommendations AS (
     FROM recommendations
 ), precise_items AS (
     -- one row per judged item in the top k; differences of single precision would lose digits
-    SELECT
-        user_id, CAST(ranked.score AS DOUBLE PRECISION) AS predicted, judged.relevance AS relevance
+    SELECT user_id, CAST(score AS DOUBLE PRECISION) AS predicted, relevance
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), ranged_items AS (
     -- one row per judged item in the top k, with the ranges of scores and relevance in the list
     SELECT

@@ -56,7 +56,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS BIGINT) AS rank,
+        user_id, CAST(rank AS BIGINT) AS rank,
         coalesce(relevant.relevance / nullif(top_relevance.relevance, 0), 0) AS stop_probability
     FROM recommendations AS ranked
     INNER JOIN relevant USING (user_id, item_id)
@@ -140,7 +140,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS BIGINT) AS rank,
+        user_id, CAST(rank AS BIGINT) AS rank,
         COALESCE(CAST(relevant.relevance AS DOUBLE) / NULLIF(top_relevance.relevance, 0), 0)
             AS stop_probability
     FROM recommendations AS ranked
@@ -225,7 +225,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS BIGINT) AS rank,
+        user_id, CAST(rank AS BIGINT) AS rank,
         COALESCE(CAST(relevant.relevance AS DOUBLE) / NULLIF(top_relevance.relevance, 0), 0)
             AS stop_probability
     FROM recommendations AS ranked
@@ -311,7 +311,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS INT64) AS rank,
+        user_id, CAST(rank AS INT64) AS rank,
         COALESCE(CAST(relevant.relevance AS FLOAT64) / NULLIF(top_relevance.relevance, 0), 0)
             AS stop_probability
     FROM recommendations AS ranked
@@ -424,7 +424,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS BIGINT) AS rank,
+        user_id, CAST(rank AS BIGINT) AS rank,
         COALESCE(CAST(relevant.relevance AS DOUBLE) / NULLIF(top_relevance.relevance, 0), 0)
             AS stop_probability
     FROM recommendations AS ranked
@@ -540,7 +540,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS Nullable(Int64)) AS rank,
+        user_id, CAST(rank AS Nullable(Int64)) AS rank,
         COALESCE(
             CAST(relevant.relevance AS Nullable(Float64)) / nullIf(top_relevance.relevance, 0), 0
         ) AS stop_probability
@@ -633,7 +633,7 @@ WITH recommendations AS (
 ), stops AS (
     -- one row per hit, with the probability that a reader stops there
     SELECT
-        user_id, CAST(ranked.rank AS BIGINT) AS rank,
+        user_id, CAST(rank AS BIGINT) AS rank,
         COALESCE(
             CAST(relevant.relevance AS DOUBLE PRECISION) / NULLIF(top_relevance.relevance, 0), 0
         ) AS stop_probability

@@ -61,19 +61,17 @@ WITH recommendations AS (
     -- the first and the last position of equal values, a whole number and twice their mean rank
     SELECT
         user_id,
-        rank() OVER (PARTITION BY user_id ORDER BY ranked.score) + count(*) OVER (
-            PARTITION BY user_id
-            ORDER BY ranked.score
-            RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        rank() OVER (PARTITION BY user_id ORDER BY score) + count(*) OVER (
+            PARTITION BY user_id ORDER BY score RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS predicted_place,
-        rank() OVER (PARTITION BY user_id ORDER BY judged.relevance) + count(*) OVER (
+        rank() OVER (PARTITION BY user_id ORDER BY relevance) + count(*) OVER (
             PARTITION BY user_id
-            ORDER BY judged.relevance
+            ORDER BY relevance
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS relevance_place
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
     SELECT
@@ -136,19 +134,19 @@ WITH recommendations AS (
     -- the first and the last position of equal values, a whole number and twice their mean rank
     SELECT
         user_id,
-        RANK() OVER (PARTITION BY user_id ORDER BY ranked.score NULLS LAST) + COUNT(*) OVER (
+        RANK() OVER (PARTITION BY user_id ORDER BY score NULLS LAST) + COUNT(*) OVER (
             PARTITION BY user_id
-            ORDER BY ranked.score NULLS LAST
+            ORDER BY score NULLS LAST
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS predicted_place,
-        RANK() OVER (PARTITION BY user_id ORDER BY judged.relevance NULLS LAST) + COUNT(*) OVER (
+        RANK() OVER (PARTITION BY user_id ORDER BY relevance NULLS LAST) + COUNT(*) OVER (
             PARTITION BY user_id
-            ORDER BY judged.relevance NULLS LAST
+            ORDER BY relevance NULLS LAST
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS relevance_place
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
     SELECT
@@ -211,19 +209,17 @@ WITH recommendations AS (
     -- the first and the last position of equal values, a whole number and twice their mean rank
     SELECT
         user_id,
-        RANK() OVER (PARTITION BY user_id ORDER BY ranked.score) + COUNT(*) OVER (
-            PARTITION BY user_id
-            ORDER BY ranked.score
-            RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        RANK() OVER (PARTITION BY user_id ORDER BY score) + COUNT(*) OVER (
+            PARTITION BY user_id ORDER BY score RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS predicted_place,
-        RANK() OVER (PARTITION BY user_id ORDER BY judged.relevance) + COUNT(*) OVER (
+        RANK() OVER (PARTITION BY user_id ORDER BY relevance) + COUNT(*) OVER (
             PARTITION BY user_id
-            ORDER BY judged.relevance
+            ORDER BY relevance
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS relevance_place
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
     SELECT
@@ -286,21 +282,19 @@ WITH recommendations AS (
     -- the first and the last position of equal values, a whole number and twice their mean rank
     SELECT
         user_id,
-        RANK() OVER (PARTITION BY user_id ORDER BY ranked.score IS NULL, ranked.score)
-            + COUNT(*) OVER (
+        RANK() OVER (PARTITION BY user_id ORDER BY score IS NULL, score) + COUNT(*) OVER (
             PARTITION BY user_id
-            ORDER BY ranked.score IS NULL, ranked.score
+            ORDER BY score IS NULL, score
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS predicted_place,
-        RANK() OVER (PARTITION BY user_id ORDER BY judged.relevance IS NULL, judged.relevance)
-            + COUNT(*) OVER (
+        RANK() OVER (PARTITION BY user_id ORDER BY relevance IS NULL, relevance) + COUNT(*) OVER (
             PARTITION BY user_id
-            ORDER BY judged.relevance IS NULL, judged.relevance
+            ORDER BY relevance IS NULL, relevance
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS relevance_place
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
     SELECT
@@ -363,19 +357,17 @@ WITH recommendations AS (
     -- the first and the last position of equal values, a whole number and twice their mean rank
     SELECT
         user_id,
-        RANK() OVER (PARTITION BY user_id ORDER BY ranked.score) + COUNT(*) OVER (
-            PARTITION BY user_id
-            ORDER BY ranked.score
-            RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        RANK() OVER (PARTITION BY user_id ORDER BY score) + COUNT(*) OVER (
+            PARTITION BY user_id ORDER BY score RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS predicted_place,
-        RANK() OVER (PARTITION BY user_id ORDER BY judged.relevance) + COUNT(*) OVER (
+        RANK() OVER (PARTITION BY user_id ORDER BY relevance) + COUNT(*) OVER (
             PARTITION BY user_id
-            ORDER BY judged.relevance
+            ORDER BY relevance
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS relevance_place
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
     SELECT
@@ -443,21 +435,19 @@ WITH recommendations AS (
     -- the first and the last position of equal values, a whole number and twice their mean rank
     SELECT
         user_id,
-        CAST(RANK() OVER (PARTITION BY user_id ORDER BY ranked.score) AS Nullable(Int64))
+        CAST(RANK() OVER (PARTITION BY user_id ORDER BY score) AS Nullable(Int64))
             + CAST(COUNT(*) OVER (
-            PARTITION BY user_id
-            ORDER BY ranked.score
-            RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            PARTITION BY user_id ORDER BY score RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS Nullable(Int64)) AS predicted_place,
-        CAST(RANK() OVER (PARTITION BY user_id ORDER BY judged.relevance) AS Nullable(Int64))
+        CAST(RANK() OVER (PARTITION BY user_id ORDER BY relevance) AS Nullable(Int64))
             + CAST(COUNT(*) OVER (
             PARTITION BY user_id
-            ORDER BY judged.relevance
+            ORDER BY relevance
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS Nullable(Int64)) AS relevance_place
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
     SELECT
@@ -525,19 +515,17 @@ WITH recommendations AS (
     -- the first and the last position of equal values, a whole number and twice their mean rank
     SELECT
         user_id,
-        RANK() OVER (PARTITION BY user_id ORDER BY ranked.score) + COUNT(*) OVER (
-            PARTITION BY user_id
-            ORDER BY ranked.score
-            RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        RANK() OVER (PARTITION BY user_id ORDER BY score) + COUNT(*) OVER (
+            PARTITION BY user_id ORDER BY score RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS predicted_place,
-        RANK() OVER (PARTITION BY user_id ORDER BY judged.relevance) + COUNT(*) OVER (
+        RANK() OVER (PARTITION BY user_id ORDER BY relevance) + COUNT(*) OVER (
             PARTITION BY user_id
-            ORDER BY judged.relevance
+            ORDER BY relevance
             RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
         ) AS relevance_place
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
     SELECT
@@ -600,17 +588,17 @@ WITH recommendations AS (
     -- the first and the last position of equal values, a whole number and twice their mean rank
     SELECT
         user_id,
-        RANK() OVER (PARTITION BY user_id ORDER BY ranked.score) + (
+        RANK() OVER (PARTITION BY user_id ORDER BY score) + (
             COUNT(*) OVER (PARTITION BY user_id) + 1
-                - RANK() OVER (PARTITION BY user_id ORDER BY ranked.score DESC)
+                - RANK() OVER (PARTITION BY user_id ORDER BY score DESC)
         ) AS predicted_place,
-        RANK() OVER (PARTITION BY user_id ORDER BY judged.relevance) + (
+        RANK() OVER (PARTITION BY user_id ORDER BY relevance) + (
             COUNT(*) OVER (PARTITION BY user_id) + 1
-                - RANK() OVER (PARTITION BY user_id ORDER BY judged.relevance DESC)
+                - RANK() OVER (PARTITION BY user_id ORDER BY relevance DESC)
         ) AS relevance_place
     FROM ranked
     INNER JOIN judged USING (user_id, item_id)
-    WHERE ranked.rank <= {{ cutoff }}
+    WHERE rank <= {{ cutoff }}
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
     SELECT
