@@ -1139,7 +1139,8 @@ def test_python_of_the_page(url: str) -> None:
     block = PYTHON[0]
     assert SHOWN in block
     names: dict[str, Any] = {}
-    exec(block.replace(SHOWN, url), names)
+    with pytest.warns(sm.SqlmetricsWarning, match="The data was not checked"):
+        exec(block.replace(SHOWN, url), names)
     with of_five_users() as duckdb:
         assert_same(names["result"], duckdb.evaluate(["map", "recall"], k=3))
         assert_same(names["values"], duckdb.per_user("map", k=3))
@@ -1170,6 +1171,7 @@ def test_python_of_the_page_in_clickhouse(chdb: Any) -> None:
     assert '"shop.chdb"' in block
     names: dict[str, Any] = {}
     with five_users_in_clickhouse(chdb), of_five_users() as duckdb:
-        exec(block.replace('"shop.chdb"', '":memory:"'), names)
+        with pytest.warns(sm.SqlmetricsWarning, match="The data was not checked"):
+            exec(block.replace('"shop.chdb"', '":memory:"'), names)
         assert_same(names["in_clickhouse"], duckdb.evaluate(["map", "recall"], k=3))
         names["connection"].close()

@@ -877,7 +877,10 @@ def test_python_of_the_page(spark: Any, checkout: Path, tmp_path: Path) -> None:
     assert len(blocks) == 2
     (tmp_path / "shared").mkdir()
     names: dict[str, Any] = {"spark": spark, "shared_folder": tmp_path / "shared"}
-    with pytest.warns(sm.SqlmetricsWarning, match="Spark has written"):
+    with (
+        pytest.warns(sm.SqlmetricsWarning, match="Spark has written"),
+        pytest.warns(sm.SqlmetricsWarning, match="The data was not checked"),
+    ):
         exec("".join(blocks), names)
     tables = {name: DEMO[name] for name in ("recommendations", "interactions")}
     with Evaluator(**tables) as duckdb:

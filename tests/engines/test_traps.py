@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sqlmetrics import Evaluator, TableName, UsageError
+from sqlmetrics import TableName, UsageError
 from tests.engines.comparing import check, in_order, rows_of
 from tests.engines.runners import Engine
+from tests.support.evaluators import Evaluator
 
 USERS = [1, 1, 1, 2, 2, 2, 3]
 NUMBERS = [Decimal(number) for number in (3, 2, 1, 3, 2, 1, 1)]

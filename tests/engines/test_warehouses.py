@@ -469,7 +469,8 @@ def test_python_of_the_page(snowflake: Warehouse, monkeypatch: pytest.MonkeyPatc
     connection = snowflake.connection()
     monkeypatch.setattr(library, "connect", lambda **_: connection)
     names: dict[str, Any] = {}
-    exec(block, names)
+    with pytest.warns(sm.SqlmetricsWarning, match="The data was not checked"):
+        exec(block, names)
     with Evaluator(*paths.values()) as duckdb:
         assert_same(names["result"], duckdb.evaluate(["map", "recall"], k=3))
 
