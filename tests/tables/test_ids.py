@@ -184,7 +184,6 @@ DIFFERENT: list[tuple[list[Any], list[Any], str, str]] = [
         "convert the ids of recommendations, for example with "
         "frame['sku no'].str.decode('utf-8') in pandas or decode(\"sku no\") in SQL",
     ),
-    ([uuid.UUID(int=1), uuid.UUID(int=2)], [1, 2], f"UUID and BIGINT, {NEVER}", SAME_KIND),
 ]  # fmt: skip
 
 
@@ -196,6 +195,15 @@ def test_ids_of_different_types_are_answered_with_a_conversion() -> None:
             Evaluator(lists, truth, columns={"recommendations.item_id": "sku no"})
         assert str(raised.value.found).endswith(found)
         assert str(raised.value.remedy) == remedy
+
+
+def test_uuids_and_integers_have_no_conversion(tmp_path: Path) -> None:
+    path = tmp_path / "lists.parquet"
+    duckdb.sql("SELECT 1 AS user_id, uuid() AS item_id, 1 AS rank").write_parquet(str(path))
+    with pytest.raises(sm.DataError) as raised:
+        Evaluator(path, pa.table({"user_id": [1], "item_id": [1]}))
+    assert str(raised.value.found).endswith(f"UUID and BIGINT, {NEVER}")
+    assert str(raised.value.remedy) == SAME_KIND
 
 
 def test_conversions_of_ids_that_messages_propose(tmp_path: Path) -> None:
