@@ -91,13 +91,6 @@ class Engine(ABC):
             self._create(quoted, table)
             self._tables.add(quoted)
 
-    def reset(self) -> None:
-        """Drop all tables that were loaded."""
-        while self._tables:
-            self._drop(self._tables.pop())
-        while self._schemas:
-            self.execute(f"DROP {self.schema_word} {self.quoted(self._schemas.pop())}")
-
     def run(self, statement: str) -> list[Row]:
         """Run one statement and return its rows, in their order; [] of one that returns none.
 

@@ -173,10 +173,6 @@ class SparkProcess:
         """As Engine.run."""
         return self._process.submit(_do, "run", statement).result()
 
-    def reset(self) -> None:
-        """As Engine.reset."""
-        self._process.submit(_do, "reset").result()
-
     def work(self) -> Work:
         """Return what a cluster did since the last call."""
         return self._process.submit(_do, "work").result()

@@ -144,13 +144,6 @@ def test_a_table_takes_the_place_of_one_and_schemas_are_apart(engine: Engine) ->
     engine.load({"numbers": third}, schema="other_schema")
     assert engine.run("SELECT n FROM numbers") == [{"n": 2}]
     assert engine.run("SELECT n FROM other_schema.numbers") == [{"n": 3}]
-    engine.reset()
-    for gone in ("numbers", "other_schema.numbers"):
-        with pytest.raises(Exception, match=r"numbers|other_schema"):
-            engine.run(f"SELECT n FROM {gone}")
-    engine.load({"numbers": third}, schema="other_schema")
-    assert engine.run("SELECT n FROM other_schema.numbers") == [{"n": 3}]
-    engine.reset()
 
 
 def test_a_statement_that_fails_leaves_the_engine_usable(engine: Engine) -> None:
@@ -363,6 +356,5 @@ def test_spark_connect(spark_connect: SparkProcess) -> None:
     spark_connect.load({AWKWARD: table(COLUMNS, KINDS, ROWS)})
     found = spark_connect.run(f"SELECT * FROM {spark_connect.quoted(AWKWARD)}")
     assert same(found, [dict(zip(COLUMNS, row, strict=True)) for row in ROWS])
-    spark_connect.reset()
-    with pytest.raises(SparkError, match=r"AnalysisException: .*`truth`"):
-        spark_connect.run("SELECT user_id FROM truth")
+    with pytest.raises(SparkError, match=r"AnalysisException: .*`no_such_table`"):
+        spark_connect.run("SELECT user_id FROM no_such_table")
