@@ -71,25 +71,25 @@ CASES: dict[str, tuple[str, str]] = {
     "no alias has the name of another relation": (
         """
         past AS (
-            WITH counted AS (SELECT user_id, count(*) AS n FROM truth GROUP BY user_id)
-            SELECT counted.user_id, sum(counted.n) OVER () AS n FROM counted
+            WITH summed AS (SELECT user_id, sum(grade) OVER () AS total FROM truth)
+            SELECT summed.user_id, summed.total + 1 AS total FROM summed
         ),
         listed AS (
-            WITH counted AS (SELECT user_id, count(*) AS n FROM recs GROUP BY user_id),
+            WITH summed AS (SELECT user_id, sum(score) OVER () AS total FROM recs),
             compared AS (
-                SELECT counted.user_id, counted.n, past.n AS n_past
-                FROM counted INNER JOIN past ON past.user_id = counted.user_id
+                SELECT summed.user_id, sum(summed.total - past.total) OVER () AS more
+                FROM summed INNER JOIN past ON past.user_id = summed.user_id
             )
-            SELECT compared.user_id, sum(compared.n / compared.n_past) OVER () AS share
-            FROM compared
+            SELECT compared.user_id, max(compared.more) OVER () AS most FROM compared
         )
-        SELECT listed.user_id, listed.share FROM listed
+        SELECT listed.user_id, listed.most FROM listed
         """,
-        "WITH counted AS ( SELECT user_id, count(*) AS n FROM truth_table GROUP BY user_id ), "
-        "past AS ( SELECT user_id, sum(n) OVER () AS n FROM counted ), "
-        "counted_2 AS ( SELECT user_id, count(*) AS n FROM lists_table GROUP BY user_id ) "
-        "SELECT user_id, sum(counted_2.n / past.n) OVER () AS share "
-        "FROM counted_2 INNER JOIN past USING (user_id)",
+        "WITH summed AS ( SELECT user_id, sum(grade) OVER () AS total FROM truth_table ), "
+        "summed_2 AS ( SELECT user_id, sum(score) OVER () AS total FROM lists_table ), "
+        "compared AS ( SELECT user_id, "
+        "sum(summed_2.total - (summed.total + 1)) OVER () AS more "
+        "FROM summed_2 INNER JOIN summed USING (user_id) ) "
+        "SELECT user_id, max(more) OVER () AS most FROM compared",
     ),
     "a lookup of which nothing is read": (
         """
