@@ -109,8 +109,8 @@ class TableReader:
                     remedy=Message("write ", right),
                 )
             table, _, name = str(full_name).rpartition(".")
-            allowed = (str, Integral, Iterable) if name == "features" else (str, Integral)
-            if not isinstance(source, allowed):
+            one = isinstance(source, str | Integral)  # features may have several columns
+            if not one and not (name == "features" and isinstance(source, Iterable)):
                 raise UsageError(
                     f"columns: {full_name!r} must be mapped to a column name, not to {source!r}"
                 )
@@ -129,7 +129,7 @@ class TableReader:
                 raise UsageError(
                     f"{problem}{suggestion(name, known)}; write NAME_IN_SQLMETRICS=NAME_IN_SOURCE"
                 )
-            if not isinstance(source, str | Integral):
+            if not one:
                 source = ",".join(map(str, source))
             self.mapping[table, name] = str(source)
 
