@@ -40,6 +40,8 @@ OPTIONS = {
     "interactions": "-i", "history": "--history", "items": "--items", "users": "--users",
     "aspects": "--aspects", "baseline": "--baseline", "logs": "--logs",
 }  # fmt: skip
+# findings and statements are no tables of numbers, so no Parquet
+OUTPUTS = {"sql": [""], "check": ["", "", ".csv"]}
 SETTINGS = {
     "audience": ["both", "either", "recommended"],
     "no_recommendations": ["drop"],
@@ -154,7 +156,7 @@ def questions(draw: Any, command: str) -> Question:
         },
         trust_input=draw(st.booleans()) and command != "check",
         kind=draw(st.sampled_from(["csv", "json", "jsonl"])),
-        output=draw(st.sampled_from(["", "", ".csv", ".parquet"])) if command != "sql" else "",
+        output=draw(st.sampled_from(OUTPUTS.get(command, ["", "", ".csv", ".parquet"]))),
         options=options,
         digits=draw(st.sampled_from([None, None, 2])),
     )
