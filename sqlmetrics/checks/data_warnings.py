@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlmetrics.checks.survey import Row, survey
+from sqlmetrics.checks.survey import Row, applicable, survey, times_that_differ
 from sqlmetrics.checks.validate import TOTALS, Finding
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataWarning, SqlmetricsError, SqlmetricsWarning
@@ -124,6 +124,22 @@ class DataWarnings:
             finding.warning() if finding.level == "warning" else DataWarning(_unread(finding))
             for finding in self._found(requests)
         ]
+
+    def stages(self, requests: Sequence[MetricRequest], check: bool | None) -> set[str]:
+        """Return the identities of the stages that the checks of a result will read."""
+        if not requests or check is False or self.trusted or self.why_unchecked(check):
+            return set()
+        cutoffs = cutoff_context(unique(request.k for request in requests))
+        nodes = [
+            node
+            for values in self._settings(requests)
+            for check_, needs in applicable(
+                self.planner, values, {"warning"}, self._read_by(requests)
+            )
+            if not times_that_differ(self.planner, needs)
+            for node in self.planner.check(check_, {**values, **cutoffs}).nodes()
+        ]
+        return {node.key for node in nodes if node.keep}
 
     def noticed(self, requests: Sequence[MetricRequest], check: bool | None) -> Noticed:
         """Return the warnings for a report, or the reason for skipped checks."""

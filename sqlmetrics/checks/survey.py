@@ -64,26 +64,37 @@ def survey(
     broken = {finding.table for finding in findings}
     known = {} if known is None else known  # most queries are the same under every convention
     for values in conventions:
-        for check in planner.catalog.checks.values():
-            if check.at_the_door or not check.needs or check.level not in levels:
-                continue
-            if read is not None and check.reads and read.isdisjoint(check.reads):
-                continue
-            needs = [need.format_map(values) for need in check.needs]
+        for check, needs in applicable(planner, values, levels, read):
             # skip further checks of empty tables and tables with invalid ids
             if broken & {need.partition(".")[0] for need in needs}:
                 continue
-            if _are_there(planner, needs):
-                of_check = {**values, **cutoff_context(cutoffs)}
-                found = list(_readable(_finding(engine, planner, check, needs, of_check, known)))
-                if check.bounds and found:
-                    bounds = bounds_of(engine, planner, calls, values, check.bounds)
-                    # without the values of a metric, grades that it does not use are no finding
-                    is_needed = check.bounds == "gain"
-                    found = [_extended(each, bounds) for each in found if bounds or not is_needed]
-                findings += found
+            of_check = {**values, **cutoff_context(cutoffs)}
+            found = list(_readable(_finding(engine, planner, check, needs, of_check, known)))
+            if check.bounds and found:
+                bounds = bounds_of(engine, planner, calls, values, check.bounds)
+                # without the values of a metric, grades that it does not use are no finding
+                is_needed = check.bounds == "gain"
+                found = [_extended(each, bounds) for each in found if bounds or not is_needed]
+            findings += found
     findings = list({(finding.check, finding.text): finding for finding in findings}.values())
     return sorted(findings, key=lambda finding: LEVELS.index(finding.level))
+
+
+def applicable(
+    planner: Planner, values: Mapping[str, Value], levels: Set[str], read: Set[str] | None
+) -> Iterator[tuple[Check, list[str]]]:
+    """Yield the data checks of some levels whose tables were given, with what they need.
+
+    `read`: the tables and stages that a result has read; checks of others do not apply.
+    """
+    for check in planner.catalog.checks.values():
+        if check.at_the_door or not check.needs or check.level not in levels:
+            continue
+        if read is not None and check.reads and read.isdisjoint(check.reads):
+            continue
+        needs = [need.format_map(values) for need in check.needs]
+        if _are_there(planner, needs):
+            yield check, needs
 
 
 def rows_of(findings: Iterable[Finding], spelling: Spelling = in_python) -> Rows:
@@ -162,7 +173,7 @@ def _finding(
     known: dict[str, list[Row]],
 ) -> Iterator[Finding]:
     """Run a check, unless its query has run or its timestamps cannot be compared."""
-    if said := _times_that_differ(planner, needs):
+    if said := times_that_differ(planner, needs):
         yield Finding(
             "note",
             check.name,
@@ -186,7 +197,7 @@ def _finding(
         yield finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
 
 
-def _times_that_differ(planner: Planner, needs: Sequence[str]) -> str:
+def times_that_differ(planner: Planner, needs: Sequence[str]) -> str:
     """Describe timestamp columns of types that cannot be compared; empty if all can."""
     kinds = {}
     for table, _, column in (need.partition(".") for need in needs):

@@ -193,6 +193,9 @@ class EmbeddedEngine(ChangingEngine, Protocol):
     def holding(self, nodes: Sequence[Node]) -> AbstractContextManager[None]:
         """Compute nodes once for all plans that run in this context."""
 
+    def expect(self, identities: Iterable[str]) -> None:
+        """Note that later statements read these nodes, too, so that a result holds them."""
+
     def write_rows(self, plan: Plan, path: Path, rows_per_group: int | None = None) -> None:
         """Run a plan with Parquet-compatible columns and write its rows to a new file."""
 

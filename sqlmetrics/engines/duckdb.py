@@ -57,8 +57,9 @@ from sqlmetrics.files import (
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows, frame_of
 from sqlmetrics.sql.dialects import NATIVE
-from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan, barriers
+from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan
 from sqlmetrics.sql.quoting import identifier, literal, path_of_pattern, path_pattern
+from sqlmetrics.sql.statement import to_run
 from sqlmetrics.sql.templates import environment
 
 if TYPE_CHECKING:
@@ -151,6 +152,8 @@ class DuckDBEngine:
             execute(self.connection, "SET enable_progress_bar_print = false")
         self._bound: dict[str, Any] = {}  # name -> Arrow object, registered while queries run
         self._kept: dict[str, str] = {}  # identity of a node -> name of its table
+        self._held: set[str] = set()  # those of them that results read
+        self._read: set[str] = set()  # nodes of earlier results
         self._are_few: dict[str, bool] = {}  # key of a plan -> whether its result has few rows
         self._shared: set[str] = set()  # names of kept tables that other engines read, too
         self.databases: dict[str, str] = {}  # path of an attached file -> name of the database
@@ -215,6 +218,7 @@ class DuckDBEngine:
         other._bound, other._files = {}, []
         other._kept = {key: name for key, name in self._kept.items() if key in identities}
         other._shared = set(other._kept.values())
+        other._held, other._read = self._held & identities, set()
         for name in relations & self._bound.keys():
             other._bound[name] = self._bound[name]
             other.connection.register(name, self._bound[name])
@@ -488,13 +492,13 @@ class DuckDBEngine:
 
     def rows(self, plan: Plan) -> Rows:
         """Run a plan with a small result and return its rows, with the kinds of columns."""
-        with self._prepared(plan) as statement:
+        with self._of_result(plan) as statement:
             return self._watched(plan.root.name, lambda: _rows(self.connection.execute(statement)))
 
     def frame(self, plan: Plan) -> pd.DataFrame:
         """Run a plan and return its rows as a DataFrame."""
         root = plan.root
-        with self._prepared(plan) as statement:
+        with self._of_result(plan) as statement:
             # DuckDB plans a query twice for an Arrow table, and once for Python values; for a few
             # rows, planning takes longer than anything else
             few = self._are_few.get(root.key, root.name == SUMMARY)
@@ -542,7 +546,7 @@ class DuckDBEngine:
         force: bool = False,  # noqa: ARG002
     ) -> None:
         """Run a plan and write its rows to the Parquet file from `new_file`."""
-        with self._prepared(plan) as statement, self._reachable(Path(target)) as path:
+        with self._of_result(plan) as statement, self._reachable(Path(target)) as path:
             self._copy(self._without_huge_integers(statement, plan.root.name), path, plan.root.name)
 
     def write_rows(self, plan: Plan, path: Path, rows_per_group: int | None = None) -> None:
@@ -603,6 +607,7 @@ class DuckDBEngine:
             execute(self.connection, f"CREATE VIEW {key} AS FROM {parts}")
             ((count,),) = self._fetch(f"SELECT count(*) FROM {key}")
         self._kept[key] = key
+        self._held.add(key)
         return int(count)
 
     def adopt_table(self, key: str, table: pa.Table) -> None:
@@ -610,6 +615,7 @@ class DuckDBEngine:
         self.connection.register(key, table)
         self._bound[key] = table
         self._kept[key] = key
+        self._held.add(key)
 
     def kept(self) -> Mapping[str, str]:
         """Return the kept intermediate relations: identity -> table."""
@@ -617,30 +623,69 @@ class DuckDBEngine:
 
     def forget(self, identities: Iterable[str]) -> None:
         """Drop kept intermediate relations."""
+        self._read.clear()
         for key in identities:
+            self._held.discard(key)
             self._drop(self._kept.pop(key))
 
     @contextlib.contextmanager
     def holding(self, nodes: Sequence[Node]) -> Iterator[None]:
         """Compute nodes once for all plans in this context, and drop them afterwards."""
         before, wanted = set(self._kept), {node.key for node in nodes}
-        self.check_files()
-        self._folder()
+        with self._running() as passing:
+            self._compute_first([node for root in nodes for node in Plan(root).nodes()], passing)
+            for node in nodes:
+                if node.key not in self._kept:
+                    self._materialise(node.key, node.name, _text(node, self._items(self._kept)))
+                    self._kept[node.key] = node.key
+        self._held |= wanted
         try:
-            with self._registered():
-                passing: list[str] = []
-                try:
-                    self._compute(barriers(nodes, self._kept), passing, wanted)
-                finally:
-                    for name in passing:
-                        self._drop(name)
             yield
         finally:
             self.forget([key for key in wanted - before if key in self._kept])
 
+    def expect(self, identities: Iterable[str]) -> None:
+        """Note that later statements read these nodes, too, so that a result holds them."""
+        self._read.update(identities)
+
+    @contextlib.contextmanager
+    def _of_result(self, plan: Plan) -> Iterator[str]:
+        """Yield the statement of a result: the one that is printed, over tables that are held.
+
+        Stages that other statements read, too, are computed once and held.
+
+        Raises:
+            DataError: a file changed in the meantime.
+        """
+        with self._running() as passing:
+            for node in plan.nodes(self._held):
+                if node.keep and node.key in self._read and node.key not in self._held:
+                    self._keep(node)
+                    self._held.add(node.key)
+            tables = {key: self._kept[key] for key in self._held if key != plan.root.key}
+            for node in plan.nodes(tables):
+                if node.apart:
+                    self._materialise(node.key, node.name, _text(node, self._items(tables)))
+                    passing.append(node.key)
+                    tables[node.key] = node.key
+            yield _text(plan.root, self._items(tables))
+            self._read.update(node.key for node in plan.nodes() if node.keep)
+
     @contextlib.contextmanager
     def _prepared(self, plan: Plan) -> Iterator[str]:
-        """Compute the relations that the result reads, and yield the statement of the result.
+        """Yield the statement of a check, over stages that are kept for other checks.
+
+        Raises:
+            DataError: a file changed in the meantime.
+        """
+        with self._running() as passing:
+            first = [node for node in plan.nodes(self._kept) if node is not plan.root]
+            tables = self._compute_first(first, passing)
+            yield plan.statement(tables, pretty=False)
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[list[str]]:
+        """Yield a list of tables that are dropped after the statements that run in this context.
 
         Raises:
             DataError: a file changed in the meantime.
@@ -650,29 +695,37 @@ class DuckDBEngine:
         with self._registered():
             passing: list[str] = []
             try:
-                tables = self._compute(plan.barriers(self._kept), passing)
-                yield plan.statement(tables, pretty=False)
+                yield passing
                 self.check_files()
             finally:
                 for name in passing:
                     self._drop(name)
 
-    def _compute(
-        self, nodes: Iterable[Node], passing: list[str], wanted: Collection[str] = ()
-    ) -> dict[str, str]:
-        """Compute nodes one after another, and return the tables that exist afterwards.
+    def _compute_first(self, nodes: Iterable[Node], passing: list[str]) -> dict[str, str]:
+        """Compute the nodes of separate statements, and return the tables that exist then.
 
-        Tables that are neither kept nor `wanted` are added to `passing`, to be dropped.
+        Tables that are not kept are added to `passing`.
         """
-        tables = dict(self._kept)
+        apart: dict[str, str] = {}
         for node in nodes:
-            self._materialise(node.key, node.name, Plan(node).statement(tables, pretty=False))
-            tables[node.key] = node.key
-            if node.keep or node.key in wanted:
-                self._kept[node.key] = node.key
-            else:
+            if node.keep and node.key not in self._kept:
+                self._keep(node)
+            elif node.apart and node.key not in apart:
+                text = Plan(node).statement({**self._kept, **apart}, pretty=False)
+                self._materialise(node.key, node.name, text)
                 passing.append(node.key)
-        return tables
+                apart[node.key] = node.key
+        return {**self._kept, **apart}
+
+    def _keep(self, node: Node) -> None:
+        if node.key not in self._kept:
+            text = Plan(node).statement(self._kept, pretty=False)
+            self._materialise(node.key, node.name, text)
+            self._kept[node.key] = node.key
+
+    @staticmethod
+    def _items(tables: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+        return frozenset(tables.items())
 
     def _materialise(self, name: str, title: str, statement: str) -> None:
         if self.owned:
@@ -878,6 +931,12 @@ class DuckDBEngine:
 
 
 _numbers = itertools.count(1)  # of tables that several engines read
+
+
+@functools.lru_cache(maxsize=64)
+def _text(root: Node, tables: frozenset[tuple[str, str]]) -> str:
+    """Print the statement of a result; evaluators of tables with the same columns share it."""
+    return to_run(Plan(root), tables=dict(tables))
 
 
 def _own_folder(temp_directory: str | Path | None) -> OwnFolder:

@@ -192,6 +192,10 @@ def execute(
 
     def warned(plan: Plan) -> _T:
         session.warn(run.plan.warnings)
+        if session.engine.embedded is not None:
+            assert session.call is not None
+            of_checks = session.data_warnings.stages(run.requests, session.call.check)
+            session.engine.embedded.expect(of_checks)
         return deliver(plan)
 
     if partition is not None:

@@ -14,6 +14,7 @@ from sqlmetrics.run.session import Session
 from sqlmetrics.sql.dialects import checked
 from sqlmetrics.sql.query_graph import Plan, Query
 from sqlmetrics.sql.statement import statement as readable
+from sqlmetrics.sql.statement import to_run
 
 
 def statement(session: Session, asked: Asked, dialect: str | None, physical: bool = False) -> str:
@@ -33,7 +34,7 @@ def statement(session: Session, asked: Asked, dialect: str | None, physical: boo
     _require_names(session, plan, dialect)
     session.warn(plan.warnings)
     if physical:
-        text = physical_plan(planner, plan).statement(dialect=dialect) + ";\n"
+        text = to_run(physical_plan(planner, plan), dialect) + ";\n"
     else:
         text = readable(plan, dialect) + ";\n"
     here = physical and dialect == session.engine.dialect and asked.partition is None

@@ -6,35 +6,63 @@ every CTE inside a query is a relation beside the others, and every column says 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from sqlglot import exp
 
 from sqlmetrics.sql import names as names_of
 from sqlmetrics.sql import transpile
-from sqlmetrics.sql.dialects import settings
+from sqlmetrics.sql.dialects import keeps_materialized, settings
 from sqlmetrics.sql.layout import laid_out, title_lines
-from sqlmetrics.sql.query_graph import DIALECT, Plan, Query, new_name
+from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, new_name
 from sqlmetrics.sql.simplify import simplify
 from sqlmetrics.sql.simplify.facts import HAS_ROWS
 from sqlmetrics.sql.simplify.flat import flat, qualified, taken_comments
-from sqlmetrics.sql.simplify.relations import Relation
+from sqlmetrics.sql.simplify.relations import Relation, find_all
 from sqlmetrics.sql.simplify.spelling import drop_aliases
 
+NO_TABLES: Mapping[str, str] = MappingProxyType({})
 
-def statement(plan: Plan, dialect: str = DIALECT) -> str:
-    """Print a plan as one statement, simplified.
+
+def statement(
+    plan: Plan, dialect: str = DIALECT, tables: Mapping[str, str] = NO_TABLES
+) -> str:
+    """Print a plan as one statement, simplified; `tables` names nodes that exist as tables.
 
     Raises:
         UsageError: a query has something that the dialect cannot express.
     """
     # of several joins by USING, DataFusion finds the names ambiguous
-    relations = simplify(relations_of(plan, dialect), using=dialect != "datafusion")
+    relations = simplify(relations_of(plan, dialect, tables), using=dialect != "datafusion")
     return printed(relations, dialect)
 
 
-def printed(relations: Sequence[Relation], dialect: str = DIALECT) -> str:
+def to_run(plan: Plan, dialect: str = DIALECT, tables: Mapping[str, str] = NO_TABLES) -> str:
+    """Print a plan as the statement that an engine runs; see `statement`.
+
+    It is the printed statement with hints: scanning a table twice is cheaper than a copy of it.
+
+    Raises:
+        UsageError: a query has something that the dialect cannot express.
+    """
+    relations = simplify(relations_of(plan, dialect, tables), using=dialect != "datafusion")
+    return printed(relations, dialect, _read_often(relations) if keeps_materialized(dialect) else ())
+
+
+def _read_often(relations: Sequence[Relation]) -> list[str]:
+    """Return the names of the inputs that a statement reads more than once."""
+    read = [table.name for relation in relations for table in find_all(relation.tree, exp.Table)]
+    inputs = [relation.name for relation in relations if relation.is_input]
+    return [name for name in inputs if read.count(name) > 1]
+
+
+def printed(
+    relations: Sequence[Relation], dialect: str = DIALECT, in_place: Collection[str] = ()
+) -> str:
     """Print relations as one statement; the last is the result.
+
+    `in_place`: the relations that the engine should not copy to memory.
 
     Raises:
         UsageError: a query has something that the dialect cannot express.
@@ -50,7 +78,8 @@ def printed(relations: Sequence[Relation], dialect: str = DIALECT) -> str:
         title = titles.get(cte.alias) or " ".join(taken_comments(alias))
         columns = ", ".join(names_of.name(column.name, dialect) for column in alias.columns)
         name = names_of.name(cte.alias, dialect) + (f" ({columns})" if columns else "")
-        ctes.append(f"{name} AS (\n{_text(cte.this, title, dialect, '    ')}\n)")
+        how = "NOT MATERIALIZED " if cte.alias in in_place else ""
+        ctes.append(f"{name} AS {how}(\n{_text(cte.this, title, dialect, '    ')}\n)")
     recursive = "RECURSIVE " if with_ is not None and with_.args.get("recursive") else ""
     start = f"WITH {recursive}{', '.join(ctes)}\n" if ctes else ""
     text = _text(tree, relations[-1].title, dialect)
@@ -100,20 +129,27 @@ def query(tree: exp.Expr, dialect: str = DIALECT, is_input: bool = True) -> str:
     return "\n".join(laid_out(transpile.printed(tree, dialect, is_input=is_input)))
 
 
-def relations_of(plan: Plan, dialect: str = DIALECT) -> list[Relation]:
-    """Take a plan apart into relations, the result last.
+def relations_of(
+    plan: Plan, dialect: str = DIALECT, tables: Mapping[str, str] = NO_TABLES
+) -> list[Relation]:
+    """Take a plan apart into relations, the result last; `tables` names nodes that are tables.
 
     Raises:
         UsageError: a query has something that the dialect cannot express.
     """
-    nodes = plan.nodes()
+    nodes = plan.nodes(tables)
     inputs = [node for node in nodes if isinstance(node, Query) and node.is_input]
     # a CTE that has the name of a user's table would be read in its place
     taken = {name for node in inputs for name in node.tables_named}
     taken |= {table.name for node in inputs for table in node.tree.find_all(exp.Table)}
     names: dict[str, str] = {}
+    known: dict[str, Sequence[str]] = {}  # columns of the tables
     relations: list[Relation] = []
     for node in nodes:
+        if node.key in tables and node is not plan.root:
+            names[node.key] = tables[node.key]
+            known[tables[node.key]] = columns_of(node)
+            continue
         names[node.key] = new_name(node.name, taken)
         taken.add(names[node.key])
         tree = node.named(names)
@@ -122,4 +158,14 @@ def relations_of(plan: Plan, dialect: str = DIALECT) -> list[Relation]:
         if node.is_input and isinstance(node, Query) and node.table != "users":
             _note_rows(tree)
         relations += flat(names[node.key], tree, taken)
-    return qualified(relations)
+        relations[-1].is_input = node.is_input
+    return qualified(relations, known)
+
+
+def columns_of(node: Node) -> Sequence[str]:
+    """Return the names of the columns of a node."""
+    if isinstance(node, Query):
+        return node.columns
+    tree = node.named({key: parent.name for key, parent in node.parents.items()})
+    assert isinstance(tree, exp.Query)
+    return tree.named_selects

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from sqlmetrics.sql.simplify.relations import (
+    ROWS,
     alias_of,
     equal_sides,
+    find_all,
     is_grouped,
     joins_of,
     named,
@@ -133,11 +135,18 @@ def _has_rows(select: exp.Select, facts: AllFacts) -> bool:
 def _has_one_row(select: exp.Select, facts: AllFacts) -> bool:
     if any(select.args.get(part) for part in ("where", "having", "group")):
         return False
+    if _repeats_rows(select):
+        return False
     if is_grouped(select):
         return True
     return _is_crossed(select) and all(
         _facts_of(table, facts).one_row for table in tables_of(select)
     )
+
+
+def _repeats_rows(select: exp.Select) -> bool:
+    """Does an expression of a SELECT make several rows of one?"""
+    return any(find_all(expression, *ROWS) for expression in select.expressions)
 
 
 def _facts_of(table: exp.Expr, facts: AllFacts) -> Facts:
@@ -154,7 +163,7 @@ def _unique(select: exp.Select, facts: AllFacts) -> list[frozenset[str]]:
     group = select.args.get("group")
     if group is not None:
         return _named(group.expressions, names)
-    if is_grouped(select):
+    if is_grouped(select) or _repeats_rows(select):
         return []
     unique: list[frozenset[str]] = []
     for window, name in names.items():

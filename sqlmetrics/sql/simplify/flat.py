@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -11,9 +12,14 @@ from sqlmetrics.sql.simplify.qualify import is_ordinary, qualify
 from sqlmetrics.sql.simplify.relations import Relation, find_all
 
 
-def qualified(relations: list[Relation]) -> list[Relation]:
-    """Qualify the columns of all relations with their tables, in place."""
-    outputs: dict[str, Sequence[str]] = {}
+def qualified(
+    relations: list[Relation], tables: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> list[Relation]:
+    """Qualify the columns of all relations with their tables, in place.
+
+    `tables`: the columns of tables that the relations read.
+    """
+    outputs = dict(tables)
     for relation in relations:
         if not relation.is_recursive:
             qualify(relation.tree, outputs)

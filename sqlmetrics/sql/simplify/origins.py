@@ -29,6 +29,11 @@ class Origins:
         self.selects: Mapping[str, exp.Select] = {
             relation.name: relation.select for relation in relations if relation.select is not None
         }
+        self.unions: Mapping[str, Sequence[exp.Select]] = {
+            relation.name: relation.branches()
+            for relation in relations
+            if isinstance(relation.tree, exp.Union) and not relation.is_fixed
+        }
 
     def columns_of(self, name: str) -> list[str]:
         """Return the columns of a relation, or none if passes do not know its query."""
@@ -79,11 +84,21 @@ class Origins:
 
         Values of one row are values of one row there.
         """
+        if branches := self.unions.get(columns[0]):
+            names = branches[0].named_selects
+            places = [names.index(name) for name in columns[1]]
+            of_branches = [
+                self._of_values(branch, [branch.selects[place].unalias() for place in places])
+                for branch in branches
+            ]
+            return set.intersection(*of_branches)
         select = self.selects.get(columns[0])
         if select is None:
             return set()
         expressions = values_of(select)
-        values = [expressions.get(name) for name in columns[1]]
+        return self._of_values(select, [expressions.get(name) for name in columns[1]])
+
+    def _of_values(self, select: exp.Select, values: Sequence[exp.Expr | None]) -> set[_Columns]:
         of_select = [value for value in values if isinstance(value, exp.Column)]
         return self._of_columns(select, of_select) if len(of_select) == len(values) else set()
 

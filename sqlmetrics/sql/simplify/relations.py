@@ -28,6 +28,7 @@ class Relation:
         is_recursive: does it read itself?
         is_fixed: does it stay as it is? No pass changes a query with constructs that
             `qualify.is_ordinary` does not know.
+        is_input: does it read a table of the user?
     """
 
     name: str
@@ -36,6 +37,7 @@ class Relation:
     alias_columns: Sequence[str] = ()
     is_recursive: bool = False
     is_fixed: bool = False
+    is_input: bool = False
 
     @property
     def columns(self) -> list[str]:
