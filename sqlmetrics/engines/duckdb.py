@@ -57,7 +57,7 @@ from sqlmetrics.files import (
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows, frame_of
 from sqlmetrics.sql.dialects import NATIVE
-from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan
+from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan, Same
 from sqlmetrics.sql.quoting import identifier, literal, path_of_pattern, path_pattern
 from sqlmetrics.sql.statement import to_run
 from sqlmetrics.sql.templates import environment
@@ -636,7 +636,7 @@ class DuckDBEngine:
             self._compute_first([node for root in nodes for node in Plan(root).nodes()], passing)
             for node in nodes:
                 if node.key not in self._kept:
-                    self._materialise(node.key, node.name, _text(node, self._items(self._kept)))
+                    self._materialise(node.key, node.name, self._text(node, self._kept))
                     self._kept[node.key] = node.key
         self._held |= wanted
         try:
@@ -665,10 +665,10 @@ class DuckDBEngine:
             tables = {key: self._kept[key] for key in self._held if key != plan.root.key}
             for node in plan.nodes(tables):
                 if node.apart:
-                    self._materialise(node.key, node.name, _text(node, self._items(tables)))
+                    self._materialise(node.key, node.name, self._text(node, tables))
                     passing.append(node.key)
                     tables[node.key] = node.key
-            yield _text(plan.root, self._items(tables))
+            yield self._text(plan.root, tables)
             self._read.update(node.key for node in plan.nodes() if node.keep)
 
     @contextlib.contextmanager
@@ -723,9 +723,9 @@ class DuckDBEngine:
             self._materialise(node.key, node.name, text)
             self._kept[node.key] = node.key
 
-    @staticmethod
-    def _items(tables: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-        return frozenset(tables.items())
+    def _text(self, node: Node, tables: Mapping[str, str]) -> str:
+        """Print the statement of a result; evaluators that share its plan share the text."""
+        return _text_of(Same(node), frozenset(tables.items()))
 
     def _materialise(self, name: str, title: str, statement: str) -> None:
         if self.owned:
@@ -934,9 +934,8 @@ _numbers = itertools.count(1)  # of tables that several engines read
 
 
 @functools.lru_cache(maxsize=64)
-def _text(root: Node, tables: frozenset[tuple[str, str]]) -> str:
-    """Print the statement of a result; evaluators of tables with the same columns share it."""
-    return to_run(Plan(root), tables=dict(tables))
+def _text_of(root: Same[Node], tables: frozenset[tuple[str, str]]) -> str:
+    return to_run(Plan(root.value), tables=dict(tables))
 
 
 def _own_folder(temp_directory: str | Path | None) -> OwnFolder:

@@ -12,7 +12,7 @@ import functools
 import re
 from collections.abc import Collection
 
-from sqlmetrics.sql.query_graph import SameTree
+from sqlmetrics.sql.query_graph import Same
 from sqlmetrics.sql.syntax import exp
 
 _MARK = "exact"
@@ -36,14 +36,14 @@ def exact(tree: exp.Expr) -> exp.Expr | None:
 
     All evaluators of the process share the copy; callers must not change it.
     """
-    return _exact(SameTree(tree))
+    return _exact(Same(tree))
 
 
 @functools.lru_cache(maxsize=1024)
-def _exact(of: SameTree) -> exp.Expr | None:
-    if not any(_is_marked(total) for total in of.tree.find_all(exp.Sum)):
+def _exact(of: Same[exp.Expr]) -> exp.Expr | None:
+    if not any(_is_marked(total) for total in of.value.find_all(exp.Sum)):
         return None
-    tree = of.tree.copy()
+    tree = of.value.copy()
     for total in [total for total in tree.find_all(exp.Sum) if _is_marked(total)]:
         del total.meta[_MARK]
         whole = total.parent if isinstance(total.parent, exp.Window) else total

@@ -16,7 +16,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from sqlmetrics import hashes
 from sqlmetrics.errors import TemplateError
@@ -31,6 +31,7 @@ from sqlmetrics.sql.templates import Keys, render_file
 
 SUMMARY = "summary"  # the name of a result with a row per metric, cutoff and group
 DIALECT = NATIVE
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +174,7 @@ class Query(Node):
     @functools.cached_property
     def _parts(self) -> list[str]:
         """The printed tree, split at the names of its parents; pickled with the query."""
-        return _parts_of(SameTree(self.tree), frozenset(self.reads()), self.is_input)
+        return _parts_of(Same(self.tree), frozenset(self.reads()), self.is_input)
 
 
 _SYNTAX = ("tree", "tables")
@@ -181,26 +182,26 @@ _PICKLED = "_pickled"
 _PRINTED_WITHOUT_TREE = ("has_ctes", "columns", "tables_named", "_reads")
 
 
-class SameTree:
-    """A tree compared by identity, for use as a cache key."""
+class Same(Generic[_Value]):
+    """A value compared by identity, for use as a cache key."""
 
-    def __init__(self, tree: exp.Expr) -> None:
-        self.tree = tree
+    def __init__(self, value: _Value) -> None:
+        self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SameTree) and other.tree is self.tree
+        return isinstance(other, Same) and other.value is self.value
 
     def __hash__(self) -> int:
-        return id(self.tree)
+        return id(self.value)
 
 
 _GAP = "\0"  # a character that does not occur in SQL
 
 
 @functools.lru_cache(maxsize=1024)
-def _parts_of(of: SameTree, parents: frozenset[str], is_input: bool) -> list[str]:
+def _parts_of(of: Same[exp.Expr], parents: frozenset[str], is_input: bool) -> list[str]:
     """Print a tree split at the names of its parents: text, identity, text, identity, …, text."""
-    tree = of.tree.copy()
+    tree = of.value.copy()
     for table in tree.find_all(exp.Table):
         if table.name in parents:
             table.set("this", exp.Identifier(this=f"{_GAP}{table.name}{_GAP}", quoted=False))

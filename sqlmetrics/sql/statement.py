@@ -25,9 +25,7 @@ from sqlmetrics.sql.simplify.spelling import drop_aliases
 NO_TABLES: Mapping[str, str] = MappingProxyType({})
 
 
-def statement(
-    plan: Plan, dialect: str = DIALECT, tables: Mapping[str, str] = NO_TABLES
-) -> str:
+def statement(plan: Plan, dialect: str = DIALECT, tables: Mapping[str, str] = NO_TABLES) -> str:
     """Print a plan as one statement, simplified; `tables` names nodes that exist as tables.
 
     Raises:
@@ -47,7 +45,9 @@ def to_run(plan: Plan, dialect: str = DIALECT, tables: Mapping[str, str] = NO_TA
         UsageError: a query has something that the dialect cannot express.
     """
     relations = simplify(relations_of(plan, dialect, tables), using=dialect != "datafusion")
-    return printed(relations, dialect, _read_often(relations) if keeps_materialized(dialect) else ())
+    return printed(
+        relations, dialect, _read_often(relations) if keeps_materialized(dialect) else ()
+    )
 
 
 def _read_often(relations: Sequence[Relation]) -> list[str]:

@@ -360,8 +360,8 @@ def test_statements_have_plain_sums() -> None:
 
 
 def test_values_are_those_of_plain_sums() -> None:
-    """All metrics that have values per user."""
-    with evaluator_of(world(5, KEYS[1])) as evaluator:
+    """All metrics that have values per user, of lists with one order: ranks of `world` repeat."""
+    with evaluator_of(by_score(world(5, KEYS[1]))) as evaluator:
         planner = evaluator._session.planner
         names = [metric.name for metric in METRICS if metric.grain == "user"]
         names = [name for name in names if can_be_planned(planner, name)]
