@@ -642,7 +642,7 @@ class DuckDBEngine:
         try:
             yield
         finally:
-            self.forget([key for key in wanted - before if key in self._kept])
+            self.forget([key for key in self._kept if key not in before])
 
     def expect(self, identities: Iterable[str]) -> None:
         """Note that later statements read these nodes, too, so that a result holds them."""

@@ -45,7 +45,8 @@ def laid_out(text: str, indent: int = 0) -> list[str]:
     and text literals.
     """
     lines = _protected(text).split("\n")
-    if "/*" not in "".join(re.findall(r"'[^']*'", text)):  # such a text is no comment
+    quoted = "".join(match["quoted"] or "" for match in _QUOTED.finditer(text))
+    if "/*" not in quoted:  # no comment
         lines = _joined_lines(lines, indent)
     return [line.replace(_BREAK, "\n") for line in lines]
 

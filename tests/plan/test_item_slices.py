@@ -170,11 +170,15 @@ def test_the_user_and_the_slice_of_a_row_come_from_one_table(by: str) -> None:
             evaluator.sql(["recall@10", "ndcg@10"], by=by, physical=True), "duckdb"
         )
     queries = {cte.alias: cte.this for cte in statement.find_all(exp.CTE)}
-    assert {"item_slices", "judged_by_item", "hit_ranks_by_item"} <= set(queries)
-    for name in ("judged_by_item", "hit_ranks_by_item"):
-        columns = {column.alias_or_name: column for column in queries[name].expressions}
-        tables = {columns[key].table for key in ("user_id", "item_id", "item_slice")}
-        assert tables == {"item_slices"}, name
+    hits = queries["hits"]
+    columns = {column.alias_or_name: column for column in hits.expressions}
+    assert {columns[key].table for key in ("user_id", "item_slice")} == {"item_slices"}
+    joined = {join.alias_or_name: join.args["on"] for join in hits.args["joins"]}
+    for name in ("relevant_users", "lists_by_item"):
+        assert {column.table for column in joined[name].find_all(exp.Column)} == {
+            name,
+            "item_slices",
+        }
 
 
 def test_who_is_averaged_over_in_a_slice_of_items(world: sm.Evaluator, parts: Parts) -> None:

@@ -43,6 +43,59 @@ CASES: dict[str, tuple[str, str]] = {
         "WITH places AS ( SELECT unnest([1, 2]) AS place, 3 AS three FROM lists_table ) "
         "SELECT three FROM places",
     ),
+    "DISTINCT of rows that unnest makes stays": (
+        """
+        users AS (SELECT user_id, [user_id, user_id] AS twice FROM recs GROUP BY user_id),
+        copies AS (SELECT user_id, unnest(twice) AS copy FROM users),
+        once AS (SELECT DISTINCT user_id, copy FROM copies)
+        SELECT once.user_id, once.copy FROM once
+        """,
+        "WITH users AS ( SELECT user_id, [user_id, user_id] AS twice FROM lists_table "
+        "GROUP BY user_id ), copies AS ( SELECT user_id, unnest(twice) AS copy FROM users ), "
+        "once AS ( SELECT DISTINCT user_id, copy FROM copies ) SELECT user_id, copy FROM once",
+    ),
+    "ORDER BY a column of a table whose name the result has, too": (
+        """
+        users AS (SELECT user_id, count(*) AS n FROM recs GROUP BY user_id),
+        sizes AS (SELECT user_id, -max(grade) AS size FROM truth GROUP BY user_id)
+        SELECT sizes.size AS user_id, users.n FROM users
+        INNER JOIN sizes ON sizes.user_id = users.user_id ORDER BY users.user_id
+        """,
+        "WITH users AS ( SELECT user_id, count(*) AS n FROM lists_table GROUP BY user_id ), "
+        "sizes AS ( SELECT user_id, -max(grade) AS size FROM truth_table GROUP BY user_id ) "
+        "SELECT size AS user_id, n FROM users INNER JOIN sizes USING (user_id) "
+        "ORDER BY users.user_id",
+    ),
+    "an INNER JOIN that every row of a UNION finds goes": (
+        """
+        users AS (SELECT user_id FROM recs GROUP BY user_id),
+        ones AS (
+            SELECT user_id, item_id FROM recs WHERE score > 2
+            UNION ALL
+            SELECT user_id, item_id FROM recs WHERE score < 1
+        )
+        SELECT ones.user_id, ones.item_id FROM ones
+        INNER JOIN users ON users.user_id = ones.user_id
+        """,
+        "WITH ones AS ( SELECT user_id, item_id FROM lists_table WHERE score > 2 UNION ALL "
+        "SELECT user_id, item_id FROM lists_table WHERE score < 1 ) SELECT user_id, item_id FROM ones",
+    ),
+    "an INNER JOIN that a row of a UNION may not find stays": (
+        """
+        users AS (SELECT user_id FROM recs GROUP BY user_id),
+        ones AS (
+            SELECT user_id, item_id FROM recs
+            UNION ALL
+            SELECT user_id, item_id FROM truth
+        )
+        SELECT ones.user_id, ones.item_id FROM ones
+        INNER JOIN users ON users.user_id = ones.user_id
+        """,
+        "WITH users AS ( SELECT user_id FROM lists_table GROUP BY user_id ), "
+        "ones AS ( SELECT user_id, item_id FROM lists_table UNION ALL "
+        "SELECT user_id, item_id FROM truth_table ) "
+        "SELECT user_id, item_id FROM ones INNER JOIN users USING (user_id)",
+    ),
     "DISTINCT keeps its columns": (
         """
         pairs AS (SELECT DISTINCT user_id, item_id FROM recs)

@@ -15,6 +15,7 @@ from sqlmetrics.sql.simplify.relations import (
     equal_columns,
     find_all,
     is_correlated,
+    is_hidden,
     is_of_result,
     joins_of,
     named,
@@ -136,8 +137,9 @@ def _spell_using(select: exp.Select, outputs: Mapping[str, set[str]]) -> None:
         join.set("on", None)
         join.set("using", [named(name) for name in columns])
         for column in columns_in(select):
-            of = merged.get(column.name)
-            if of is not None and column.name in columns and column.table in (of, alias):
+            of = merged.get(column.name) if column.name in columns else None
+            is_merged = of is not None and column.table in (of, alias)
+            if is_merged and not is_hidden(column, select):
                 column.set("table", None)
 
 

@@ -239,6 +239,14 @@ def is_of_result(column: exp.Column, select: exp.Select) -> bool:
     return not column.table and is_in_order(column, select) and column.name in select.named_selects
 
 
+def is_hidden(column: exp.Column, select: exp.Select) -> bool:
+    """Would ORDER BY read another column of the result under this name?"""
+    return is_in_order(column, select) and any(
+        is_among(column.name, [e.alias_or_name]) and e.unalias() != column
+        for e in select.expressions
+    )
+
+
 def sort_keys(select: exp.Select) -> list[exp.Expr]:
     """Return the keys of GROUP BY and ORDER BY."""
     group, order = select.args.get("group"), select.args.get("order")

@@ -13,7 +13,7 @@ from sqlmetrics.sql.simplify.relations import (
     find_all,
     is_among,
     is_correlated,
-    is_in_order,
+    is_hidden,
     names_in_using,
     own_nodes,
     relation_name,
@@ -65,7 +65,7 @@ def _drop_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> No
     known = {alias_of(table): outputs.get(table.name) for table in tables}
     merged = names_in_using(select)
     columns = [node for node in own_nodes(select) if isinstance(node, exp.Column) and node.table]
-    for column in [column for column in columns if not _is_hidden(column, select)]:
+    for column in [column for column in columns if not is_hidden(column, select)]:
         owners = [
             alias for alias, names in known.items() if names is None or is_among(column.name, names)
         ]
@@ -73,14 +73,6 @@ def _drop_tables(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> No
             column.name in merged and column.table in known and len(owners) == 0
         ):
             column.set("table", None)
-
-
-def _is_hidden(column: exp.Column, select: exp.Select) -> bool:
-    """Would ORDER BY read another column of the result under this name?"""
-    return is_in_order(column, select) and any(
-        is_among(column.name, [e.alias_or_name]) and e.unalias() != column
-        for e in select.expressions
-    )
 
 
 def drop_aliases(tree: exp.Expr) -> None:
