@@ -8,6 +8,9 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import sqlglot
+from sqlglot import errors, exp
+
 from sqlmetrics.engines.clickhouse_drivers import MARK, ClickHouseDriver, escaped, removes_rows
 from sqlmetrics.engines.database_dialects import (
     Column,
@@ -19,7 +22,6 @@ from sqlmetrics.engines.database_dialects import (
 from sqlmetrics.engines.database_drivers import Driver
 from sqlmetrics.errors import UsageError
 from sqlmetrics.sql.dialects import setting_values
-from sqlmetrics.sql.syntax import errors, exp, sqlglot
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.wording import and_more
 

@@ -8,13 +8,14 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 import duckdb
+import sqlglot
+from sqlglot import errors, exp
 
 from sqlmetrics.engines.database_files import is_query, split
 from sqlmetrics.engines.duckdb_errors import reason
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql.quoting import identifier, literal
-from sqlmetrics.sql.syntax import errors, exp, sqlglot
 from sqlmetrics.wording import and_more
 
 if TYPE_CHECKING:

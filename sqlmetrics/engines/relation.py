@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.sql.kept_texts import kept_macro
+from sqlmetrics.sql.templates import macro
 
 
 @dataclass(frozen=True)
@@ -119,11 +119,11 @@ class Relation:
         """Return the SQL that reads JSON files with other types for some columns."""
         types = {**self.types, **changed}
         own = {name: held for name, held in types.items() if name not in self.of_folders}
-        return kept_macro("source_json")(list(self.files), self.folders, own)
+        return macro("source_json")(list(self.files), self.folders, own)
 
     def csv(self, *, in_order: bool = False, types: Mapping[str, str] | None = None) -> str:
         """Return the SQL that reads CSV files, with `csv_types` and `types`."""
-        return kept_macro("source_csv")(
+        return macro("source_csv")(
             list(self.files),
             self.folders,
             in_order,

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from sqlmetrics.engines.database_dialects import Column, Database, FoundTable, Problem
 from sqlmetrics.engines.database_drivers import Driver
 from sqlmetrics.engines.warehouse_drivers import SourceColumn, WarehouseDriver
@@ -19,7 +21,6 @@ from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.sql import names
 from sqlmetrics.sql.dialects import PRINTED_AS
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.syntax import exp
 from sqlmetrics.sql.transpile import table_of
 
 # codes of the SQL standard, by their beginnings

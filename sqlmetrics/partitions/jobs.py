@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import duckdb
+from sqlglot import exp
 
 from sqlmetrics import hashes, interrupts
 from sqlmetrics.engines.base import EmbeddedEngine
@@ -38,7 +39,6 @@ from sqlmetrics.rows import Rows
 from sqlmetrics.shapes import made, read
 from sqlmetrics.sql.query_graph import Node, Plan, parse
 from sqlmetrics.sql.quoting import literal, path_literal
-from sqlmetrics.sql.syntax import exp
 from sqlmetrics.stats.gates import EVALUATION, Verdict, raise_failed, read_gates, verdicts
 from sqlmetrics.version import __version__
 from sqlmetrics.wording import and_more, shown

@@ -17,8 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 import duckdb
-
-from sqlmetrics.sql.syntax import exp
+from sqlglot import exp
 
 # ways in which a query reads a table
 OF_USERS = "of users"  # the rows of the users of the partition

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sqlglot import exp
+
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import RANKED
 from sqlmetrics.partitions.bounds import MOST, Bounds
@@ -31,7 +33,6 @@ from sqlmetrics.partitions.locality import (
 )
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered, identity_of, parse
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.syntax import exp
 from sqlmetrics.tables.schema import type_family
 
 

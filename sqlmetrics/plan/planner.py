@@ -8,19 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from sqlglot import exp
+
 from sqlmetrics.errors import MissingTableError, TemplateError
 from sqlmetrics.messages import RANKED, TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Stage
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.metrics.spec import Value
-from sqlmetrics.plan import kept_plans
 from sqlmetrics.plan.inputs import UNREAD_RELEVANCE, Inputs
-from sqlmetrics.plan.kept_plans import Memo
 from sqlmetrics.plan.template_context import Heard, template_context
 from sqlmetrics.sql.binding import Text, bound, node_of, tables_of
 from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered, identity_of
-from sqlmetrics.sql.syntax import exp
 from sqlmetrics.sql.templates import Keys, render
 from sqlmetrics.tables.schema import ATTRIBUTES, Table
 
@@ -140,19 +139,17 @@ class Planner:
     dialect: str = DIALECT
     stages: StageSource = NO_OTHER_STAGES
     context: Mapping[str, Any] = field(default_factory=dict)
-    _memo: Memo = field(default_factory=Memo, init=False, compare=False, repr=False)
+    _memo: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def shared(self) -> Planner:
         """Return a recent planner of this process that equals this one, with all its plans.
 
         A plan reads tables by name, so evaluators of other tables with the same columns can use it.
-        Without a recent planner, plans of earlier processes are read from the user's cache.
         """
         with _recent_lock:
             for planner in _recent:
                 if planner == self:
                     return planner
-            kept_plans.load(self)
             _recent.append(self)
             return self
 

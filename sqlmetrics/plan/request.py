@@ -8,26 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from sqlmetrics.errors import MissingTableError, TemplateError, UsageError, left_out
-from sqlmetrics.lazy import lazy
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.metrics.definitions import Cutoffs, Definitions, Metrics
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.stats.gaps import checked_gaps
 from sqlmetrics.stats.intervals import Interval
-
-if TYPE_CHECKING:
-    from sqlmetrics.plan import results as of_results
-    from sqlmetrics.plan import slices
-    from sqlmetrics.plan.results import Results
-    from sqlmetrics.plan.slices import Attribute, Slicing
-else:  # a run with a kept plan and without slices needs neither
-    of_results, slices = lazy("sqlmetrics.plan.results", "sqlmetrics.plan.slices")
 
 Names: TypeAlias = str | Iterable[str] | None
 _Error = TypeVar("_Error", bound=UsageError)
@@ -125,8 +118,8 @@ class Resolved:
         """Plan the values of results, before they are aggregated or compared."""
         slicing = None
         if self.attributes:
-            slicing = slices.Slicing(planner, self.attributes, self.combinations, self.of_slices)
-        return of_results.Results(
+            slicing = Slicing(planner, self.attributes, self.combinations, self.of_slices)
+        return Results(
             planner,
             list(self.requests),
             self.with_convention,
@@ -206,7 +199,7 @@ def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolve
         warnings = (left_out(missing),) if missing else ()
     attributes: Sequence[Attribute] = ()
     if asked.by is not None or asked.by_item is not None:
-        attributes = slices.attributes_of(
+        attributes = attributes_of(
             asked.by, asked.by_item, definitions.catalog, planner.tables, planner.user_keys
         )
     if asked.combinations and not attributes:

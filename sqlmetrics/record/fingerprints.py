@@ -17,11 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlglot import exp
+
 from sqlmetrics import hashes
 from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 from sqlmetrics.sql.quoting import path_of_pattern
-from sqlmetrics.sql.syntax import exp
 from sqlmetrics.tables.schema import ATTRIBUTES
 
 _ENDS = 1 << 20  # number of bytes read at both ends of a file

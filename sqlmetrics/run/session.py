@@ -29,7 +29,6 @@ from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.partitions.executor import Executor
 from sqlmetrics.partitions.sizing import checked_count
-from sqlmetrics.plan import kept_plans
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.request import PlannedRun
 from sqlmetrics.record.record import Recorder
@@ -289,7 +288,6 @@ class Session:
                         self._warn_of_data(self.call)
                         raise
                     self._warn_of_data(self.call)
-                kept_plans.save(self.planner)
             finally:
                 self.call = None
                 self._forget_what_may_change()

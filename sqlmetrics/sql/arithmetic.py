@@ -5,7 +5,7 @@ Each pass takes a node of the tree and replaces it if needed.
 
 from __future__ import annotations
 
-from sqlmetrics.sql.syntax import exp
+from sqlglot import exp
 
 
 def apply(tree: exp.Expr) -> exp.Expr:

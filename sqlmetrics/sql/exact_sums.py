@@ -12,8 +12,9 @@ import functools
 import re
 from collections.abc import Collection
 
+from sqlglot import exp
+
 from sqlmetrics.sql.query_graph import Same
-from sqlmetrics.sql.syntax import exp
 
 _MARK = "exact"
 _UNITS = "1e15"

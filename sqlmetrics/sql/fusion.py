@@ -18,10 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql.query_graph import DIALECT, new_name
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.syntax import exp
 
 _NOT_FUSED = ("with_", "distinct", "having", "qualify", "order", "limit", "offset", "windows")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from sqlglot import exp
+
 from sqlmetrics.sql.dialects import NATIVE, PRINTED_AS
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.syntax import exp
 
 _TABLE = "table of the user: "  # prefix of a user's table name until it is printed
 _FOUND = "table of the database: "  # the same for a name in DuckDB's SQL

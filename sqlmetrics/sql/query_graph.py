@@ -11,12 +11,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-import pickle
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
+
+import sqlglot
+from sqlglot import errors, exp
 
 from sqlmetrics import hashes
 from sqlmetrics.errors import TemplateError
@@ -26,7 +28,6 @@ from sqlmetrics.sql import names as spelled
 from sqlmetrics.sql.dialects import NATIVE, keeps_materialized, settings
 from sqlmetrics.sql.layout import indented
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.syntax import errors, exp, sqlglot
 from sqlmetrics.sql.templates import Keys, render_file
 
 SUMMARY = "summary"  # the name of a result with a row per metric, cutoff and group
@@ -38,8 +39,7 @@ _Value = TypeVar("_Value")
 class Node(ABC):
     """A query of a plan, and the nodes it reads, by identity.
 
-    Nodes are values: they can be pickled, and they are equal if their identities are equal. Equal
-    nodes have the same rows.
+    Nodes are values: they are equal if their identities are equal. Equal nodes have the same rows.
 
     Attributes:
         key: the identity.
@@ -96,9 +96,6 @@ class Query(Node):
 
     `table` is the user's table that an input reads or that the rows come from. `values` are the
     settings of a stage that has alternatives.
-
-    A pickled query has its tree in pickled form, which is read at its first use: an engine runs a
-    kept plan from its printed text.
     """
 
     tree: exp.Expr = field(default_factory=lambda: exp.Select())
@@ -130,23 +127,6 @@ class Query(Node):
         """Return the identity of a parent for every table that refers to it."""
         return self._reads
 
-    def __getstate__(self) -> dict[str, Any]:
-        for name in _PRINTED_WITHOUT_TREE:  # kept in the state
-            getattr(self, name)
-        state = {name: value for name, value in vars(self).items() if name not in _SYNTAX}
-        return {**state, _PICKLED: vars(self).get(_PICKLED) or pickle.dumps(self._syntax())}
-
-    def _syntax(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in _SYNTAX)
-
-    if not TYPE_CHECKING:  # the attributes are declared above
-
-        def __getattr__(self, name: str) -> Any:
-            if name not in _SYNTAX or _PICKLED not in vars(self):
-                raise AttributeError(name)
-            vars(self).update(zip(_SYNTAX, pickle.loads(vars(self)[_PICKLED]), strict=True))
-            return vars(self)[name]
-
     def sql(self, names: Mapping[str, str], pretty: bool, dialect: str = DIALECT) -> str:
         """Print a copy of the tree with the given names of its tables."""
         if not pretty and dialect == DIALECT:  # printed often, for an engine: aliases may stay
@@ -173,13 +153,8 @@ class Query(Node):
 
     @functools.cached_property
     def _parts(self) -> list[str]:
-        """The printed tree, split at the names of its parents; pickled with the query."""
+        """The printed tree, split at the names of its parents."""
         return _parts_of(Same(self.tree), frozenset(self.reads()), self.is_input)
-
-
-_SYNTAX = ("tree", "tables")
-_PICKLED = "_pickled"
-_PRINTED_WITHOUT_TREE = ("has_ctes", "columns", "tables_named", "_reads")
 
 
 class Same(Generic[_Value]):
@@ -285,7 +260,7 @@ class Rendered(Node):
 
     @functools.cached_property
     def _parts(self) -> list[str]:
-        """The text, split at its parents: text, identity, alias, text, …; pickled with the node."""
+        """The text, split at its parents: text, identity, alias, text, …."""
 
         def ref(parent: str, alias: str | None = None) -> str:
             return f"{_GAP}{self.aliases[parent]}{_GAP}{alias or parent}{_GAP}"

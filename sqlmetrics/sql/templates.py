@@ -5,21 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import jinja2
 
 from sqlmetrics.errors import (
     SqlmetricsError,
     TemplateError,
     UndefinedNameError,
 )
-from sqlmetrics.lazy import lazy
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.quoting import identifier, literal
-
-if TYPE_CHECKING:
-    import jinja2
-else:  # a run with a kept plan renders no template
-    (jinja2,) = lazy("jinja2")
 
 
 @functools.cache

@@ -18,8 +18,7 @@ from sqlmetrics.engines import folders, hidden_files, lakes
 from sqlmetrics.engines.relation import FolderColumn, Folders, Layout, Relation
 from sqlmetrics.errors import DataError
 from sqlmetrics.messages import RANKED
-from sqlmetrics.sql.kept_texts import kept_macro
-from sqlmetrics.sql.templates import environment
+from sqlmetrics.sql.templates import environment, macro
 from sqlmetrics.tables.csv_layout import names_like_values, no_header
 from sqlmetrics.tables.csv_quotes import check_lines, common_layout, quotes_of_files
 from sqlmetrics.tables.formats import (
@@ -34,8 +33,6 @@ from sqlmetrics.wording import and_more, listed
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
-
-_FEW_FILES = 3  # of a table, whose clauses are kept between processes
 
 
 # the start of the URL of a local file
@@ -241,7 +238,7 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
     if kind == "csv":
         options["layout"] = layout = common_layout(label, paths, shown, heads)
         like_values = [names_like_values(head, layout) if layout else {} for head in heads]
-    source: Callable[..., str] = kept_macro(f"source_{kind}", keep=len(paths) <= _FEW_FILES)
+    source: Callable[..., str] = macro(f"source_{kind}")
     if kind == "trec_run":
         source = partial(source, tag=lines_of(heads[0])[0].split()[-1])
     try:
@@ -259,7 +256,7 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
         options["by_name"] = _are_in_different_orders(label, parts, layout, like_values)
     if kind == "parquet" and "://" not in paths[0]:
         if read_of_folders is None or not read_of_folders.added:
-            row_number = kept_macro("row_in_parquet")()
+            row_number = macro("row_in_parquet")()
         else:
             row_number, ordered = (
                 "sqlmetrics_row",

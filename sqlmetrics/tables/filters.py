@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+import sqlglot
+from sqlglot import errors, exp
+
 from sqlmetrics.errors import DataError, UnreadableError, UsageError, suggestion
 from sqlmetrics.sql import arithmetic
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.syntax import errors, exp, sqlglot
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.wording import listed
 

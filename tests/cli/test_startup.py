@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from importlib import resources
-from pathlib import Path
 
 from tests.support.paths import DATA
 
@@ -58,20 +57,11 @@ def test_short_commands_and_completion_need_only_click() -> None:
     assert loaded(_RUN, *((one, {}) for one in commands), *completed) == {"click"}
 
 
-def test_an_evaluation_with_a_kept_plan_parses_no_sql(tmp_path: Path) -> None:
-    """It prints the SQL of the plan and the clauses that read files as they were kept."""
-    cache = {"XDG_CACHE_HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
-    asked = (["evaluate", "ndcg@10", *INPUT], {})
-    assert "sqlglot" in loaded(_RUN, asked, **cache)
-    assert loaded(_RUN, asked, **cache) == {"click", "duckdb"}
-
-
 def test_an_evaluation_needs_no_data_frame() -> None:
     asked = ["evaluate", *INPUT, "--history", str(DATA / "history.parquet"), "ndcg@10"]
     asked += ["coverage@10", "--format"]
     found = loaded(_RUN, ([*asked, "csv"], {}), ([*asked, "json", "--by", "activity"], {}))
-    of_plans = {"jinja2", "sqlglot"}  # unless the plan was kept
-    assert found | of_plans == {"click", "duckdb", *of_plans}
+    assert found == {"click", "duckdb", "jinja2", "sqlglot"}
 
 
 def test_the_package_says_that_it_is_typed() -> None:

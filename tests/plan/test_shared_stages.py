@@ -54,8 +54,8 @@ def test_inputs_are_read_a_few_times(
     tables = {name: name for name in TABLES}
     with Evaluator(**tables, connection=connection) as evaluator:
         evaluator.evaluate("all", k=CUTOFFS)
-    # for the results; to look for repeated items, a table is read once more; recommendations also to
-    # see whether items have the attributes that are asked for
+    # to look for repeated items, a table is read once more; recommendations also to see whether
+    # items have the attributes that are asked for
     most = {"recommendations": 4, "interactions": 4, "history": 3}
     assert all(1 <= scans[name] <= most[name] for name in SCANNED), scans
 

@@ -78,7 +78,8 @@ CASES: dict[str, tuple[str, str]] = {
         INNER JOIN users ON users.user_id = ones.user_id
         """,
         "WITH ones AS ( SELECT user_id, item_id FROM lists_table WHERE score > 2 UNION ALL "
-        "SELECT user_id, item_id FROM lists_table WHERE score < 1 ) SELECT user_id, item_id FROM ones",
+        "SELECT user_id, item_id FROM lists_table WHERE score < 1 ) "
+        "SELECT user_id, item_id FROM ones",
     ),
     "an INNER JOIN that a row of a UNION may not find stays": (
         """
