@@ -80,8 +80,8 @@ _ARROW_OF = {name: kind for kind, name in _PLAIN.items()}
 _WITHOUT = "partitioned_execution"
 _UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
 _FEWER_ROWS = Message(
-    "use fewer ", Argument("threads"), ", which need less memory, or evaluate a share of the users "
-    "with ", Argument("where"),
+    "use fewer ", Argument("threads"), ", or evaluate a share of the users with ",
+    Argument("where"),
 )  # fmt: skip
 # limit that was reached -> remedy
 _MORE = {

@@ -225,15 +225,11 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         for where in ("", "source.item_id > 1 OR source.score > 1")
     }
     sizes: dict[str, list[dict[str, Any]]] = {
-        "row_groups": [{"files": ["a.parquet"], "key": "user_id", "item": "it's"}],
+        "parquet_rows": [{"files": ["a.parquet"], "column": "it's"}],
         "readable": [{"files": ["a.parquet"]}],
         "condition": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "condition_type": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "row_count": [{"relation": "some_table", "list_column": c} for c in (None, "items")],
-        "user_count": [
-            {"relation": "some_table", "columns": columns}
-            for columns in (["user_id"], ["user_id", "the day", "model"])
-        ],
         "broken_ids": [{"relation": "some_table", "columns": ["user_id", "it's"]}],
         "only_numbers": [{"relation": "some_table", "columns": ["score", "it's"]}],
         "quotes": [{"files": "a.csv", "layout": layout} for layout in (None, Layout("|", 2))],
