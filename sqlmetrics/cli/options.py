@@ -50,7 +50,7 @@ GROUPS = {
         *("ci", "confidence", "resamples", "seed", "run_ci"),
     ),
     "Checks and gates": ("check", "strict", "trust_input", "fail_if", "fail_on_warnings"),
-    "Engine": (*("engine", "master", "threads", "memory_limit", "temp_directory", "temp_limit"),),
+    "Engine": ("engine", "master", "threads", "memory_limit", "temp_directory", "temp_limit"),
     "Output": (
         *("kind", "digits", "output", "force", "name", "title", "no_examples"),
         *("record", "from_record", "trust_record"),

@@ -35,7 +35,7 @@ def _rows_of(engine: EmbeddedEngine, source: Source) -> int | None:
     if source.only_named or item is None:
         return None
     if source.format == "parquet" and source.files:
-        return _counted(engine, source, "parquet_rows", files=source.files, column=item.source)
+        return _counted(engine, source, "parquet_rows", files=source.files, item=item.source)
     if engine.is_in_memory(source.relation):
         column = item.source if item.is_list else None
         return _counted(engine, source, "row_count", relation=source.relation, list_column=column)

@@ -225,7 +225,7 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         for where in ("", "source.item_id > 1 OR source.score > 1")
     }
     sizes: dict[str, list[dict[str, Any]]] = {
-        "parquet_rows": [{"files": ["a.parquet"], "column": "it's"}],
+        "parquet_rows": [{"files": ["a.parquet"], "item": "it's"}],
         "readable": [{"files": ["a.parquet"]}],
         "condition": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "condition_type": [{"relation": "some_table", "condition": "source.item_id > 1"}],
@@ -352,7 +352,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     known = {*context_of(plans), *CUTOFFS[0], *environment().globals, "ref"}
     known |= {*METRIC_PARAMS, *CATALOG.stage_params, *(n for one in SLICES for n in one.params)}
     known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
-    known |= {"key", "item", "list_column"}  # of counts of rows
+    known |= {"files", "item", "list_column"}  # of counts of rows
     known |= {"column", "pattern", "source", "ids", "trimmed", "layout"}  # of folders and files
     # of catalogs of databases
     known |= {"table_oid", "database_name", "table_name", "asked", "name", "schemas"}
