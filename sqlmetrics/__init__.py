@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         UsageError,
     )
     from sqlmetrics.evaluator import Evaluator
-    from sqlmetrics.partitions.jobs import reduce
     from sqlmetrics.stats.gates import failures
     from sqlmetrics.stats.trackers import values_by_name
 
@@ -53,7 +52,6 @@ __all__ = [
     "list_slices",
     "list_stages",
     "metric",
-    "reduce",
     "values_by_name",
 ]
 
@@ -67,7 +65,6 @@ _MODULES = {
     "list_slices": "describe.public",
     "list_stages": "describe.public",
     "metric": "array_metric",
-    "reduce": "partitions.jobs",
     "values_by_name": "stats.trackers",
 }
 

@@ -76,7 +76,7 @@ class Evaluator(OnSession):
     Args: Checks and records
         trust_input (bool): skip the validation that has to scan the rows; by default, it runs.
         check (bool): issue a `DataWarning`, once each, for every warning that `check` finds; by
-            default, only for up to 10 million recommendations that DuckDB reads without partitions.
+            default, only with DuckDB, for up to 10 million recommendations.
         record (bool): scan the tables for fingerprints, for the record of a result in the attrs of
             its data frame; by default, records have none.
         watch (function): shows progress; see `Watch`.
@@ -88,8 +88,6 @@ class Evaluator(OnSession):
         threads (int), memory_limit (text): limits of DuckDB, e.g. `2` and `"4GB"`.
         temp_directory (path): folder of temporary files, also of Spark, e.g. `"/mnt/scratch"`.
         temp_limit (text): their maximum size, by default half of the free space; e.g. `"20GB"`.
-        partitions (int): how many groups of users to compute one after another, e.g. `8`; by
-            default, chosen by the size of the tables and the memory limit.
 
     The evaluator uses frames as they were when it was created, raises an error if a file has
     changed since, and reads tables of `connection` again in every call. Threads can share an
@@ -114,7 +112,7 @@ class Evaluator(OnSession):
         engine: Any = None, connection: duckdb.DuckDBPyConnection | None = None,
         threads: int | None = None, memory_limit: str | None = None,
         temp_directory: str | Path | None = None, temp_limit: str | None = None,
-        partitions: int | None = None, dialect: Dialect | None = None,
+        dialect: Dialect | None = None,
     ) -> None:  # fmt: skip
         given = {name: value for name, value in locals().items() if name != "self"}
         self._open(Session(given))
@@ -198,7 +196,7 @@ class Evaluator(OnSession):
     @recorded
     def per_user(
         self, metrics: Metrics = None, k: Cutoffs = None, *, by: Names = None,
-        by_item: Names = None, skip_missing: bool = False, partition: str | None = None,
+        by_item: Names = None, skip_missing: bool = False,
     ) -> pd.DataFrame:  # fmt: skip
         """Compute the per-user values.
 
@@ -206,15 +204,13 @@ class Evaluator(OnSession):
 
         Args:
             metrics, k, by, by_item, skip_missing: see `evaluate`.
-            partition: compute only the users of one partition, such as `"3/8"`.
 
         Returns:
             One row per model, convention, user, slice and cutoff, in this order; see `evaluate`.
             The columns end with one per metric. A value is missing if the metric was not requested
             at this cutoff, is undefined for the user, or does not have the user in its audience.
         """
-        asked = Asked.of(metrics, k, True, by=by, by_item=by_item, skip_missing=skip_missing,
-                         partition=partition)  # fmt: skip
+        asked = Asked.of(metrics, k, True, by=by, by_item=by_item, skip_missing=skip_missing)
         return run.per_user(self._session, asked)
 
     @public
@@ -241,26 +237,6 @@ class Evaluator(OnSession):
         `name` is its name in Spark (`catalog.schema.table`). `force` replaces an existing table.
         """
         run.write_table(self._session, Asked.of(metrics, k, per_user, **options), name, force)
-
-    @public
-    def write_partition(
-        self, folder: str | Path, partition: str, metrics: Metrics = None, k: Cutoffs = None, *,
-        force: bool = False, **options: Any,
-    ) -> None:  # fmt: skip
-        """Compute one partition of the users for `evaluate`, and write its part to a folder.
-
-        Once the folder has all parts, `reduce(folder)` returns the result of `evaluate`. Jobs may
-        run at the same time on several machines, with the same versions of sqlmetrics and DuckDB.
-
-        Args:
-            partition: the partition to compute, such as `"3/8"`. `force` replaces an existing part.
-            metrics, k, options: the arguments of `evaluate`, the same in every job.
-
-        Raises:
-            DataError: the folder already has this part, or parts of another request.
-        """
-        asked = Asked.of(metrics, k, **options)
-        run.write_partition(self._session, asked, Path(folder), partition, force)
 
     @public
     @recorded

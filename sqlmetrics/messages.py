@@ -22,16 +22,15 @@ RANKED = ("recommendations", "baseline")  # tables of ranked lists
 ARGUMENTS = frozenset({
     *TABLES, *(f"{table}_table" for table in TABLES), "scored",
     "convention", "fallback", "settings", "columns", "key", "where", "connection", "engine",
-    "threads", "memory_limit", "temp_directory", "temp_limit", "partitions", "templates",
+    "threads", "memory_limit", "temp_directory", "temp_limit", "templates",
     "trust_input", "check", "record", "watch",
-    "metrics", "k", "by", "by_item", "combinations", "gap", "skip_missing", "partition",
+    "metrics", "k", "by", "by_item", "combinations", "gap", "skip_missing",
     "ci", "confidence", "resamples", "seed", "run_ci", "test", "correction", "alpha",
     "numbers", "nearest", "against", "primary", "title", "dialect", "per_user", "force",
     "master",
 })  # fmt: skip
 COMMANDS = frozenset({
-    "evaluate", "per_user", "compare", "check", "sql", "reduce",
-    "write_partition", "write_per_user",
+    "evaluate", "per_user", "compare", "check", "sql", "write_per_user",
 })  # fmt: skip
 
 # Python code for arguments that only the command line has; {} is the value
@@ -41,7 +40,6 @@ _ONLY_OPTIONS = {
 }
 # commands without a method of the same name
 _CALLS = {
-    "reduce": "sqlmetrics.reduce(…)",
     "write_per_user": "Evaluator.write_parquet(folder, …, per_user=True)",
 }
 

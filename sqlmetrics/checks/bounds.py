@@ -44,7 +44,7 @@ def bounds_of(
     asked = [request, *(_with(request, name, value) for value in _OTHERS[name])]
     summary = Results(planner, asked, interval=Interval("none")).summary()
     found: dict[str, dict[str, float]] = {}
-    for row in engine.records(physical(planner, summary)):
+    for row in engine.records(physical(planner, summary, engine)):
         if row["value"] is not None:
             found.setdefault(str(row.get("model", "")), {})[row["metric"]] = row["value"]
     names = [each.name for each in asked]

@@ -22,8 +22,8 @@ _OF_ORDER = ("order", "ties", "score_type")  # settings of the order of lists
 # rows of lists; up to here, checks cost less than metrics and fit in memory
 _MOST_CHECKED = 10_000_000
 _TO_CHECK = ("; add ", Argument("check", True), ", or run ", Command("check"), ".")
-_NOT_AT_ONCE = Message(
-    "The data was not checked: data checks run by default only if DuckDB reads all lists at once",
+_NOT_DUCKDB = Message(
+    "The data was not checked: data checks run by default only with DuckDB",
     *_TO_CHECK,
 )
 
@@ -109,15 +109,16 @@ class DataWarnings:
 
         Args:
             requests: the requests of the result; empty if there is no result.
-            check: run data checks; None: only on lists that were read anyway and are not too long.
+            check: run data checks; None: only with DuckDB, on lists that the result reads and that
+                are not too long.
         """
         if not requests or check is False or self.trusted:
             return []
         read = self._read_by(requests)
         if check is None and "recommendations" not in read:
             return []
-        if check is None and not self._lists_were_read():
-            return [SqlmetricsWarning(_NOT_AT_ONCE)]
+        if check is None and self.engine.embedded is None:
+            return [SqlmetricsWarning(_NOT_DUCKDB)]
         if unchecked := self.why_unchecked(check):
             return [SqlmetricsWarning(unchecked)]
         return [
@@ -177,13 +178,6 @@ class DataWarnings:
             )  # fmt: skip
         return Message()
 
-    def _lists_were_read(self) -> bool:
-        """Return whether a result has read all lists and cached their lengths."""
-        if self.engine.embedded is None:
-            return False
-        values = {**self.definitions.values, **cutoff_context([None])}
-        return self.planner.node("recommendation_profile", values).key in self.engine.kept()
-
     def _rows_of_lists(self) -> int:
         """Return the number of rows of all lists, as counted by the checks."""
         if self._n_rows is None:
@@ -191,7 +185,7 @@ class DataWarnings:
             values = {**self.definitions.values, "duplicate_recommendations": "keep"}
             checks = self.planner.catalog.checks
             totals = self.planner.check(checks[TOTALS["recommendations"]], values)
-            rows = self.engine.records(physical(self.planner, totals))
+            rows = self.engine.records(physical(self.planner, totals, self.engine))
             self._n_rows = int(rows[0]["n_rows"])
         return self._n_rows
 

@@ -185,7 +185,7 @@ def _finding(
         return
     plan = planner.check(check, values)
     if plan.root.key not in known:
-        rows = engine.records(physical(planner, plan))
+        rows = engine.records(physical(planner, plan, engine))
         if rows and "n_found" not in rows[0]:
             raise TemplateError(
                 f"{check.path}: the query of a check needs a column n_found, the number of all "

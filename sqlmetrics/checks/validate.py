@@ -6,11 +6,11 @@ only if a count is not 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from string import Formatter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import (
@@ -39,15 +39,6 @@ EMPTY = "empty_table"  # the check for tables without rows
 
 if TYPE_CHECKING:
     from sqlmetrics.plan.slices import Attribute
-
-
-RowsOf: TypeAlias = Callable[[Plan], Plan]
-"""Limits the plan of a check to some rows."""
-
-
-def all_rows(plan: Plan) -> Plan:
-    """Check all rows."""
-    return plan
 
 
 @dataclass(frozen=True)
@@ -100,7 +91,6 @@ def check_run(
     planner: Planner,
     reads: Iterable[Reads],
     slices: Iterable[Sliced],
-    rows_of: RowsOf,
     passed: set[str],
     trusted: bool = False,
 ) -> None:
@@ -110,8 +100,7 @@ def check_run(
         engine, planner: run and plan the checks.
         reads: the queries of each metric call.
         slices: the attributes to slice by, with their checks.
-        rows_of: limits checks to some rows.
-        passed: the checks that have passed for these rows; newly passed checks are added.
+        passed: the checks that have passed; newly passed checks are added.
         trusted: skip the checks of rows.
 
     Raises:
@@ -120,23 +109,22 @@ def check_run(
     """
     for call_reads in reads:
         try:
-            _check_reads(engine, planner, call_reads, rows_of, passed, trusted)
+            _check_reads(engine, planner, call_reads, passed, trusted)
         except DataError as error:
             if not call_reads.where:
                 raise
             raise error.with_text(f"\nThis applies {call_reads.where}.") from error
     for sliced in () if trusted else slices:
         if sliced.reads is not None:
-            _check_reads(engine, planner, sliced.reads, rows_of, passed, trusted)
+            _check_reads(engine, planner, sliced.reads, passed, trusted)
         if sliced.uneven is not None:
-            _check_even(engine, planner, sliced.attribute, sliced.uneven, passed, rows_of)
+            _check_even(engine, planner, sliced.attribute, sliced.uneven, passed)
 
 
 def _check_reads(
     engine: Engine,
     planner: Planner,
     reads: Reads,
-    rows_of: RowsOf,
     passed: set[str],
     trusted: bool,
 ) -> None:
@@ -152,7 +140,7 @@ def _check_reads(
                 remedy="to compute results, pass a file or a table that can be read",
             )
     if not trusted:
-        for finding in broken_rules(engine, planner, reads.values, reads.nodes, passed, rows_of):
+        for finding in broken_rules(engine, planner, reads.values, reads.nodes, passed):
             raise finding.error()
 
 
@@ -162,12 +150,10 @@ def broken_rules(
     values: Mapping[str, Value],
     nodes: Mapping[str, Node],
     done: set[str],
-    rows_of: RowsOf = all_rows,
 ) -> Iterator[Finding]:
     """Yield the rules broken by the tables that the nodes of a metric read.
 
-    Checks in `done` have already passed. `rows_of` limits a check to some rows; models without such
-    rows are looked up in all rows.
+    Checks in `done` have already passed.
 
     Raises:
         DataError: a table cannot be read.
@@ -180,14 +166,14 @@ def broken_rules(
         """Return whether a cheaper query shows that no row breaks a rule."""
         if check.implied_by and check.implied_by not in found:
             plan = planner.check(planner.catalog.checks[check.implied_by], values)
-            is_shown = plan.root.key in done or bool(_records(engine, planner, plan, rows_of))
+            is_shown = plan.root.key in done or bool(_records(engine, planner, plan))
             done.update([plan.root.key] if is_shown else ())
             found[check.implied_by] = is_shown
         return found.get(check.implied_by, False)
 
     for table in read:
         if table in TOTALS:
-            yield from _totals(engine, planner, given, table, done, rows_of)
+            yield from _totals(engine, planner, given, table, done)
         else:
             yield from _not_empty(engine, planner, given, ATTRIBUTES.get(table, (table,))[0], done)
     if set(TOTALS) <= set(read):
@@ -196,10 +182,7 @@ def broken_rules(
         if (
             common.root.key not in done
             and not is_implied(users)
-            and not any(
-                _records(engine, planner, common, rows)[0]["n_common"]
-                for rows in (rows_of, all_rows)
-            )
+            and not _records(engine, planner, common)[0]["n_common"]
         ):
             yield Finding(
                 "error",
@@ -212,15 +195,13 @@ def broken_rules(
         done.add(common.root.key)
     for check, plan in planned_checks(planner, values, nodes):
         passed = plan.root.key in done or is_implied(check)
-        rows = [] if passed else _records(engine, planner, plan, rows_of)
-        if rows and check.of_all:
-            rows = _records(engine, planner, plan)
+        rows = [] if passed else _records(engine, planner, plan)
         if rows:
             yield finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
         done.add(plan.root.key)
     for table in read:
         if planner.inputs.removed_by(table, values):
-            yield from _some_left(engine, planner, values, table, done, rows_of)
+            yield from _some_left(engine, planner, values, table, done)
 
 
 def planned_checks(
@@ -239,14 +220,13 @@ def _check_even(
     attribute: Attribute,
     plan: Plan,
     passed: set[str],
-    rows_of: RowsOf,
 ) -> None:
     """Check that every user has one value in a column to slice by.
 
     Raises:
         RowsError: names the column and users with several values.
     """
-    rows = [] if plan.root.key in passed else _records(engine, planner, plan, rows_of)
+    rows = [] if plan.root.key in passed else _records(engine, planner, plan)
     if rows:
         n_found = rows[0]["n_found"]
         examples = [{name: row[name] for name in row if name != "n_found"} for row in rows]
@@ -269,14 +249,13 @@ def _totals(
     values: Mapping[str, Value],
     table: str,
     done: set[str],
-    rows_of: RowsOf,
 ) -> Iterator[Finding]:
     given = planner.tables[table]
     plan = planner.check(planner.catalog.checks[TOTALS[table]], values)
     if plan.root.key in done:
         return
     try:
-        counts = _records(engine, planner, plan, rows_of)[0]
+        counts = _records(engine, planner, plan)[0]
     except UnreadableError as error:
         files = listed(dict.fromkeys(source.label for source in given.sources))
         raise DataError(f"{table}: {files} cannot be read: {error.reason}", table=table) from error
@@ -284,11 +263,8 @@ def _totals(
         yield from _not_empty(engine, planner, values, table, done)
     named = {_of_source(s) for s in given.sources if s.model is not None or s.run is not None}
     if len(named) > 1:
-        there = planner.stage("models", values)
-        for rows in (rows_of, all_rows):
-            if named:
-                found = _records(engine, planner, there, rows)
-                named -= {of for row in found for of in _of_row(row)}
+        found = _records(engine, planner, planner.stage("models", values))
+        named -= {of for row in found for of in _of_row(row)}
         settings = planner.inputs.removed_by(table, values)
         what = "run" if planner.several_runs else "model"
         for of in sorted(named):
@@ -303,7 +279,7 @@ def _totals(
                 "rows": counts["n_rows"],
                 "lists": counts.get("n_lists", 0),
             }
-            examples = _records(engine, planner, planner.check(check, values), rows_of)
+            examples = _records(engine, planner, planner.check(check, values))
             if examples:  # equal hashes may come from different items: see the macro sorted_hashes
                 yield finding_of(planner, check, values, numbers, examples, plan.root.key)
     done.add(plan.root.key)
@@ -341,23 +317,21 @@ def _some_left(
     values: Mapping[str, Value],
     table: str,
     done: set[str],
-    rows_of: RowsOf,
 ) -> Iterator[Finding]:
     """Yield findings about settings that remove all rows, or all rows of a model."""
     settings = planner.inputs.removed_by(table, values)
     left = planner.some_row(table, values)
     if left.root.key in done:
         return
-    if not any(_records(engine, planner, left, rows) for rows in (rows_of, all_rows)):
+    if not _records(engine, planner, left):
         yield _all_removed(table, "", settings)
     elif table == "recommendations" and planner.several_models:
         there = planner.stage("models", values)
         given = planner.stage("models", {**as_given(values), "masked_scores": "error"})
-        models = {row["model"] for row in _records(engine, planner, given)}
-        for rows in (rows_of, all_rows):
-            if models:
-                models -= {row["model"] for row in _records(engine, planner, there, rows)}
-        for model in sorted(models):
+        models, left_over = (
+            {row["model"] for row in _records(engine, planner, plan)} for plan in (given, there)
+        )
+        for model in sorted(models - left_over):
             yield _all_removed(table, f" of {model}", settings)
     done.add(left.root.key)
 
@@ -447,11 +421,9 @@ def _models_in_files(table: Table) -> Message:
     )
 
 
-def _records(
-    engine: Engine, planner: Planner, plan: Plan, rows_of: RowsOf = all_rows
-) -> list[dict[str, Any]]:
-    """Run the query of a check; `rows_of` limits it to some rows."""
-    return engine.records(rows_of(physical(planner, plan)))
+def _records(engine: Engine, planner: Planner, plan: Plan) -> list[dict[str, Any]]:
+    """Run the query of a check."""
+    return engine.records(physical(planner, plan, engine))
 
 
 def _some_users(engine: Engine, planner: Planner, values: Mapping[str, Value]) -> str:

@@ -79,7 +79,6 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
             memory_limit=options["memory_limit"],
             temp_directory=options["temp_directory"],
             temp_limit=options["temp_limit"],
-            partitions=options["partitions"],
             engine=session,
             templates=options["templates"],
             trust_input=options["trust_input"],
@@ -167,7 +166,7 @@ def _files_of(source: Any) -> list[str]:
 
 @contextlib.contextmanager
 def _notes_on_stderr() -> Iterator[None]:
-    """Show log messages of the package on stderr, such as the number of partitions."""
+    """Show log messages of the package on stderr, such as columns read from folder names."""
     import logging
 
     class _Handler(logging.Handler):
@@ -197,18 +196,13 @@ def _session(options: Mapping[str, Any]) -> Iterator[Any]:
     is_spark = engine == "spark"
     where = "--engine spark" if is_spark else "a database"
     # rejected before Spark starts, which takes seconds
-    limits = ("threads", "memory_limit", "temp_limit", "partitions")
+    limits = ("threads", "memory_limit", "temp_limit")
     of_duckdb = [name for name in limits if options[name] is not None]
     if of_duckdb:
         names = " and ".join("--" + name.replace("_", "-") for name in of_duckdb)
         raise UsageError(
             f"{names}: not available with {where}; set memory and processors in the "
             f"configuration of {'Spark' if is_spark else 'its server'}"
-        )
-    if options.get("partition") is not None:
-        raise UsageError(
-            f"--partition: not available with {where}, which computes all users itself; remove "
-            "--partition"
         )
     if not is_spark:
         interrupts.unwind()  # lets the driver cancel the statement, and end the transaction

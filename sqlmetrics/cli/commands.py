@@ -29,8 +29,6 @@ from sqlmetrics.cli.options import (
     combinations_option,
     confidence_option,
     convention_options,
-    engine_options,
-    fail_if_option,
     fallback_option,
     gate_options,
     input_options,
@@ -38,7 +36,6 @@ from sqlmetrics.cli.options import (
     name_options,
     no_interval_options,
     output_options,
-    partition_option,
     question_options,
     record_options,
     resampling_options,
@@ -55,7 +52,6 @@ from sqlmetrics.cli.output import (
     default_format,
     evaluator_or_error,
     write,
-    write_part,
     write_values,
 )
 from sqlmetrics.cli.process import Command, CommandGroup
@@ -103,7 +99,6 @@ def main() -> None:
 @main.command(epilog=_EXAMPLE)
 @question_options
 @summary_options
-@partition_option
 @check_option
 @gate_options
 @record_options
@@ -113,20 +108,13 @@ def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
 
     Without METRICS, compute hit_rate, map, mrr, ndcg, precision and recall at cutoff 10. The name
     all stands for every metric except those of ratings and probabilities.
-
-    With --partition I/N, compute one partition of the users and write it to the folder given by -o.
-    Once the folder has all N parts, sqlmetrics reduce FOLDER prints the result.
     """
     metrics, options = as_recorded("evaluate", metrics, options)
-    if options["partition"] is not None:
-        write_part(metrics, options)
-        return
     write_values(metrics, options, per_user=False)
 
 
 @main.command("per-user")
 @question_options
-@partition_option
 @check_option
 @record_options
 @output_options
@@ -134,39 +122,6 @@ def per_user(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute the per-user values of METRICS."""
     metrics, options = as_recorded("per_user", metrics, options)
     write_values(metrics, options, per_user=True)
-
-
-@main.command()
-@click.argument("directory", type=click.Path(path_type=Path))
-@engine_options
-@fail_if_option
-@tracked_output_options
-def reduce(directory: Path, **options: Any) -> None:
-    """Combine the parts in DIRECTORY into one result.
-
-    The command evaluate --partition I/N writes the parts. The result equals that of evaluate
-    without --partition. Gates name metrics as the result does.
-    """
-    from sqlmetrics.files import check_not_read
-    from sqlmetrics.partitions.jobs import Parts, files_of
-
-    if options["output"]:
-        check_not_read(Path(options["output"]), dict.fromkeys(files_of(directory), str(directory)))
-    limits = ("threads", "memory_limit", "temp_directory", "temp_limit")
-    engine = {name: options[name] for name in limits}
-
-    def compute(parts: Parts) -> pd.DataFrame:
-        return parts.frame(options["fail_if"])
-
-    def write_parquet(parts: Parts, path: Path) -> None:
-        parts.write_parquet(path, options["force"])
-
-    write(
-        options,
-        compute,
-        None if options["fail_if"] else write_parquet,  # gates judge the frame
-        opened=Parts.opened(directory, **engine),
-    )
 
 
 @main.command()

@@ -41,7 +41,7 @@ GROUPS = {
         *("recommendations_table", *(f"{table}_table" for table, _, _ in TABLES)),
     ),
     "Metrics": (
-        *("cutoffs", "skip_missing", "partition", "start", "end", "nearest", "primary"),
+        *("cutoffs", "skip_missing", "start", "end", "nearest", "primary"),
         *("against", "test", "correction", "alpha", "per_user", "dialect", "physical"),
     ),
     "Definitions": ("conventions", "fallback", "settings", "templates"),
@@ -50,10 +50,7 @@ GROUPS = {
         *("ci", "confidence", "resamples", "seed", "run_ci"),
     ),
     "Checks and gates": ("check", "strict", "trust_input", "fail_if", "fail_on_warnings"),
-    "Engine": (
-        *("engine", "master", "threads", "memory_limit", "temp_directory", "temp_limit"),
-        *("partitions",),
-    ),
+    "Engine": ("engine", "master", "threads", "memory_limit", "temp_directory", "temp_limit"),
     "Output": (
         *("kind", "digits", "output", "force", "name", "title", "no_examples"),
         *("record", "from_record", "trust_record"),
@@ -208,13 +205,6 @@ input_options = _options(
         help="Spark master URL, e.g. local[4]; default: Spark's configuration.",
     ),
     engine_options,
-    click.option(
-        "--partitions",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Split the users into about N partitions and compute one after another; default: "
-        "chosen by the memory limit.",
-    ),
 )
 
 check_option = click.option(
@@ -463,9 +453,4 @@ record_options = _options(
         is_flag=True,
         help="Read the files named by the --from-record record without asking.",
     ),
-)
-
-
-partition_option = click.option(
-    "--partition", metavar="I/N", help="Compute only the users of one partition, e.g. 3/8."
 )

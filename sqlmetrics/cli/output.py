@@ -11,9 +11,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-from click.core import ParameterSource
-
 from sqlmetrics.cli.arguments import asked_of, evaluator_of
 from sqlmetrics.cli.options import COMPARED, EVALUATED, GATED, PER_USER
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
@@ -132,42 +129,12 @@ def _same(path: str, other: str | None) -> bool:
     return other is not None and os.path.realpath(path) == os.path.realpath(other)
 
 
-def write_part(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Compute one partition of the users and write its part."""
-    if options["record"] is not None or options["from_record"] is not None:
-        raise UsageError("--partition: a part has no record; remove --record and --from-record")
-    if options["output"] in (None, "", "-"):
-        raise UsageError("--partition: name the folder for the parts with -o FOLDER")
-    if options["fail_on_warnings"]:
-        raise UsageError(
-            "--fail-on-warnings does not apply to --partition, because a part has no checks of its "
-            "own; run sqlmetrics check --strict"
-        )
-    of_reduce = {"fail_if": "fail-if", "kind": "format", "digits": "digits"}
-    source_of = click.get_current_context().get_parameter_source
-    for name, option in of_reduce.items():
-        # environment variables set the format of all commands, and a part has none
-        if source_of(name) is ParameterSource.COMMANDLINE:
-            raise UsageError(
-                f"--{option} does not apply to --partition; pass it to sqlmetrics reduce"
-            )
-    with evaluator_of(options) as evaluator:
-        evaluator.write_partition(
-            options["output"],
-            options["partition"],
-            force=options["force"],
-            **asked_of(metrics, options, *EVALUATED),
-        )
-
-
 def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) -> None:
     """Compute means over users or per-user values, and write them."""
     from sqlmetrics.cli.layout import render_rows
 
     asked = asked_of(metrics, options, *(PER_USER if per_user else EVALUATED))
     gates = {} if per_user else {name: options[name] for name in GATED}
-    if per_user:
-        asked["partition"] = options["partition"]
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
         method = evaluator.per_user if per_user else evaluator.evaluate

@@ -45,8 +45,8 @@ def _exit_code(run: Callable[[], Any]) -> int:
         return interrupts.EXIT_CODE
     except MemoryError:
         say(
-            "error: out of memory; split the users with --partitions N, or lower the memory of the "
-            "engine with --memory-limit"
+            "error: out of memory; lower the memory of the engine with --memory-limit, so that it "
+            "writes more data to disk"
         )
         return 1
     except BrokenPipeError:

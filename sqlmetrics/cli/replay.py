@@ -115,7 +115,6 @@ _ARGUMENTS: Mapping[str, Any] = {
     "by": _Several,
     "by_item": _Several,
     "skip_missing": _Flag,
-    "partition": str | None,
     "combinations": _Flag,
     "gap": _Several,
     "ci": str,
@@ -134,7 +133,7 @@ _ASKED: Mapping[str, Mapping[str, Any]] = {
     command: {name: _ARGUMENTS[name] for name in ("metrics", "k", *names)}
     for command, names in {
         "evaluate": EVALUATED,
-        "per_user": (*PER_USER, "partition"),
+        "per_user": PER_USER,
         "compare": ("baseline", *COMPARED),
         "leaderboard": RANKED,
     }.items()

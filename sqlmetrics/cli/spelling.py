@@ -21,7 +21,6 @@ OPTIONS = {
 ONLY_IN_PYTHON = frozenset({"connection", "watch"})
 # methods that correspond to an option of another command
 _COMMANDS = {
-    "write_partition": "evaluate --partition I/N -o FOLDER",
     "write_per_user": "per-user -o FOLDER",
 }
 # arguments whose click parameter has a different name

@@ -144,7 +144,7 @@ class ChangingEngine(Engine, Protocol):
 
 
 class EmbeddedEngine(ChangingEngine, Protocol):
-    """An engine in this process: supports partitioned runs, and detects changed files."""
+    """An engine in this process, which detects changed files."""
 
     connection: Any
 
@@ -177,27 +177,14 @@ class EmbeddedEngine(ChangingEngine, Protocol):
     def memory_limit(self) -> int:
         """Return the memory limit of the engine in bytes."""
 
-    def bytes_in_memory(self, relation: str) -> int | None:
-        """Return the size of a table that `bind` made readable; None for other relations."""
-
-    @property
-    def has_default_limit(self) -> bool:
-        """Return whether the memory limit is the default of the engine, which nobody chose."""
-
-    def scratch(self) -> AbstractContextManager[Path]:
-        """Provide an empty folder that is removed afterwards."""
-
-    def part(self, name: str) -> AbstractContextManager[None]:
-        """Name the current part of a larger run, which progress shows."""
+    def is_in_memory(self, relation: str) -> bool:
+        """Return whether `bind` made a relation readable from a table in memory."""
 
     def holding(self, nodes: Sequence[Node]) -> AbstractContextManager[None]:
         """Compute nodes once for all plans that run in this context."""
 
     def expect(self, identities: Iterable[str]) -> None:
         """Note that later statements read these nodes, too, so that a result holds them."""
-
-    def write_rows(self, plan: Plan, path: Path, rows_per_group: int | None = None) -> None:
-        """Run a plan with Parquet-compatible columns and write its rows to a new file."""
 
     def interruptible(self, work: Callable[[], _T]) -> _T:
         """Run a function on the connection so that an interrupt stops it."""

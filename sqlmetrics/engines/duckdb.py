@@ -76,12 +76,12 @@ _PLAIN = {
 }  # fmt: skip
 _ARROW_OF = {name: kind for kind, name in _PLAIN.items()}
 # DuckDB 2.0 splits a window over a Parquet file into ranges, and filters the whole file for each
-# range: 100 instead of 9 CPU seconds for one of 23 partitions of a billion rows
+# range: 100 instead of 9 CPU seconds for 41 million of a billion rows
 _WITHOUT = "partitioned_execution"
 _UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
-_PARTITIONS = Message(
-    "split the users into more partitions with ", Argument("partitions", ...), "; fewer ",
-    Argument("threads"), " also need less memory",
+_FEWER_ROWS = Message(
+    "use fewer ", Argument("threads"), ", or evaluate a share of the users with ",
+    Argument("where"),
 )  # fmt: skip
 # limit that was reached -> remedy
 _MORE = {
@@ -90,9 +90,9 @@ _MORE = {
         "with ", Argument("temp_directory"), ", or increase ", Argument("memory_limit"),
     ),
     Shortage.SYSTEM_MEMORY: Message(
-        "decrease ", Argument("memory_limit"), ", or ", _PARTITIONS
+        "decrease ", Argument("memory_limit"), ", ", _FEWER_ROWS
     ),
-    Shortage.MEMORY_LIMIT: Message("increase ", Argument("memory_limit"), ", or ", _PARTITIONS),
+    Shortage.MEMORY_LIMIT: Message("increase ", Argument("memory_limit"), ", ", _FEWER_ROWS),
 }  # fmt: skip
 _LARGER_DISK = Message("name a folder on a larger disk with ", Argument("temp_directory"))
 _T = TypeVar("_T")
@@ -146,7 +146,6 @@ class DuckDBEngine:
             self.connection = _open(threads, memory_limit, self._temporary.path, temp_limit)
         self._limit = memory_limit
         self._watch = watch
-        self._part = ""
         if self.owned and watch is not None:
             execute(self.connection, "SET enable_progress_bar = true")
             execute(self.connection, "SET enable_progress_bar_print = false")
@@ -233,17 +232,6 @@ class DuckDBEngine:
         number, unit = text.split()
         return int(float(number) * 1024 ** _UNITS.index(unit))
 
-    @property
-    def has_default_limit(self) -> bool:
-        """Return whether the memory limit is the default of the engine, which nobody chose."""
-        return self.owned and self._limit is None
-
-    @contextlib.contextmanager
-    def scratch(self) -> Iterator[Path]:
-        """Provide an empty folder that is removed afterwards."""
-        with tempfile.TemporaryDirectory(prefix=PREFIX, dir=self._folder()) as name:
-            yield Path(name)
-
     def _folder(self) -> Path:
         """Return the folder for temporary files, creating it if needed; `close` removes it.
 
@@ -254,16 +242,6 @@ class DuckDBEngine:
             return self._temporary.make()
         except OSError as error:
             raise _no_folder(self._temp_directory, error) from error
-
-    @contextlib.contextmanager
-    def part(self, name: str) -> Iterator[None]:
-        """Name the current part of a larger run, which progress shows."""
-        self._part = f", {name}"
-        try:
-            with contextlib.nullcontext() if self.owned else _simple_plans(self.connection):
-                yield
-        finally:
-            self._part = ""
 
     # ---- inputs --------------------------------------------------------------------------------
 
@@ -389,10 +367,9 @@ class DuckDBEngine:
             self.connection.register(name, table)
         return name
 
-    def bytes_in_memory(self, relation: str) -> int | None:
-        """Return the size of a table that `bind` made readable; None for other relations."""
-        table = self._bound.get(relation)
-        return None if table is None else getattr(table, "nbytes", None)
+    def is_in_memory(self, relation: str) -> bool:
+        """Return whether `bind` made a relation readable from a table in memory."""
+        return hasattr(self._bound.get(relation), "nbytes")  # unlike an Arrow dataset
 
     def spool(self, stream: IO[bytes]) -> Path:
         """Copy a stream to a temporary file, which `close` removes."""
@@ -546,21 +523,12 @@ class DuckDBEngine:
         force: bool = False,  # noqa: ARG002
     ) -> None:
         """Run a plan and write its rows to the Parquet file from `new_file`."""
+        label = plan.root.name
         with self._of_result(plan) as statement, self._reachable(Path(target)) as path:
-            self._copy(self._without_huge_integers(statement, plan.root.name), path, plan.root.name)
-
-    def write_rows(self, plan: Plan, path: Path, rows_per_group: int | None = None) -> None:
-        """Run a plan with Parquet-compatible columns and write its rows to a new file."""
-        with self._prepared(plan) as statement, self._reachable(path) as reachable:
-            self._copy(statement, reachable, plan.root.name, rows_per_group)
-
-    def _copy(
-        self, statement: str, path: Path, label: str, rows_per_group: int | None = None
-    ) -> None:
-        # the engine's own temporary file would remain beside the target after some errors
-        how = "FORMAT parquet, USE_TMP_FILE false"
-        how += f", ROW_GROUP_SIZE {rows_per_group}" if rows_per_group else ""
-        self._run(label, f"COPY ({statement}) TO {literal(str(path))} ({how})")
+            query = self._without_huge_integers(statement, label)
+            # the engine's own temporary file would remain beside the target after some errors
+            how = "FORMAT parquet, USE_TMP_FILE false"
+            self._run(label, f"COPY ({query}) TO {literal(str(path))} ({how})")
 
     def _without_huge_integers(self, statement: str, label: str) -> str:
         """Return the query with its 128-bit integers cast to decimals.
@@ -579,11 +547,11 @@ class DuckDBEngine:
     @contextlib.contextmanager
     def _reachable(self, target: Path) -> Iterator[Path]:
         """Provide a path that the engine can write to; if locked, in the temporary folder."""
-        if not self._locked or self._temporary.path in target.parents:
+        if not self._locked:
             yield target
             return
-        with self.scratch() as folder:
-            path = folder / "result.parquet"
+        with tempfile.TemporaryDirectory(prefix=PREFIX, dir=self._folder()) as folder:
+            path = Path(folder) / "result.parquet"
             yield path
             move(path, target)
 
@@ -788,12 +756,12 @@ class DuckDBEngine:
         def show_progress() -> None:
             if self._watch is not None:
                 share = self.connection.query_progress() / 100
-                self._watch(f"{title}{self._part}", max(share, 0.0), time.monotonic() - started)
+                self._watch(title, max(share, 0.0), time.monotonic() - started)
 
         try:
             return self.interruptible(work, show_progress)
         except duckdb.Error as error:
-            raise self._explained(f"{title}{self._part}", error) from error
+            raise self._explained(title, error) from error
 
     def _explained(self, title: str, error: duckdb.Error) -> SqlmetricsError:
         """Translate an error of the engine, with the query's title, the reason and a remedy.
@@ -1023,21 +991,6 @@ def _before_wildcards(path: str) -> str | None:
     """Return the folder before the first wildcard of a remote path; None for other paths."""
     start, *rest = re.split(r"[*?\[]", path, maxsplit=1)
     return start[: start.rindex("/") + 1] if "://" in start and rest else None
-
-
-@contextlib.contextmanager
-def _simple_plans(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Disable optimisers that slow partitions down, in a connection of the user."""
-    ((before,),) = execute(connection, "SELECT current_setting('disabled_optimizers')").fetchall()
-    with contextlib.suppress(duckdb.Error):
-        execute(
-            connection, f"SET disabled_optimizers = {literal(f'{before},{_WITHOUT}'.strip(','))}"
-        )
-    try:
-        yield
-    finally:
-        # global to the database; set with a cursor because the transaction may be aborted
-        execute(connection.cursor(), f"SET disabled_optimizers = {literal(before)}")
 
 
 def _records(connection: duckdb.DuckDBPyConnection, statement: str) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from sqlmetrics.messages import Argument
 if TYPE_CHECKING:
     import duckdb
 
-    from sqlmetrics.engines.base import EmbeddedEngine, Engine, Watch
+    from sqlmetrics.engines.base import Engine, Watch
 
 
 def open_engine(
@@ -137,11 +137,6 @@ def bytes_read(engine: Engine, statement: str) -> int | None:
     from sqlmetrics.engines.database import DatabaseEngine
 
     return engine.bytes_read(statement) if isinstance(engine, DatabaseEngine) else None
-
-
-def open_embedded(**limits: Any) -> EmbeddedEngine:
-    """Open a DuckDB engine with its own connection; `limits` are options of `Evaluator`."""
-    return DuckDBEngine(**limits)
 
 
 def open_session(master: str | None) -> Any:

@@ -129,9 +129,8 @@ class Stage(Template):
     `unique`: the columns of a unique key (`user` stands for the user's key columns). `constant`:
     columns with one value per user and model. `judged_only`: reads only the judged items of lists,
     so that it can be computed for a slice of items. `every_slice`: about whole lists, which are the
-    same in every slice of items. `enough`: computed for a subset of the users, it has every row
-    that queries about them need. `columns`: descriptions of computed columns.
-    `exact`: columns with exact sums in the physical plan, which do not depend on the order of rows.
+    same in every slice of items. `columns`: descriptions of computed columns. `exact`: columns
+    with exact sums in the physical plan, which do not depend on the order of rows.
     """
 
     keep: bool = False
@@ -140,7 +139,6 @@ class Stage(Template):
     constant: tuple[str, ...] = ()
     judged_only: bool = False
     every_slice: bool = False
-    enough: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
     exact: tuple[str, ...] = ()
 
@@ -153,6 +151,7 @@ class Alternative(Template):
     it. `spares`: a stage that it avoids; it is used only if nothing else reads that stage.
     `printed_for`: dialects that also print it, as they do not support the other query.
     `at_cutoffs`: it has a column for each cutoff, so it is used only if the cutoffs are known.
+    `in_memory`: it keeps rows of all lists in memory, so it is used only if they fit.
     `exact`: as in a stage.
     """
 
@@ -161,6 +160,7 @@ class Alternative(Template):
     spares: str = ""
     printed_for: tuple[str, ...] = ()
     at_cutoffs: bool = False
+    in_memory: bool = False
     exact: tuple[str, ...] = ()
 
     @property
@@ -178,8 +178,7 @@ class Check(Template):
     one of the tables and stages in `on` is read; its column `n_found` then counts the rows. A check
     with neither is a data check: it runs only with `check`, if all its `needs` (tables, and columns
     as `table.column`) were given; with a result, also only if a metric of the result reads one of
-    the tables and stages in `reads`. `level`: "error", "warning" or "note". `of_all`: the rule
-    applies to all rows together, so that a subset of the users may break it. `implied_by`: a
+    the tables and stages in `reads`. `level`: "error", "warning" or "note". `implied_by`: a
     cheaper query of this folder that returns a row only if no row breaks the rule; it runs first.
     `bounds`: a setting, ties or gain; the finding names the values of a metric with its other
     values.
@@ -195,7 +194,6 @@ class Check(Template):
     found: str = ""
     remedy: str = ""
     order: int = 0
-    of_all: bool = False
     implied_by: str = ""
     bounds: str = ""
 

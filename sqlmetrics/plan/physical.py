@@ -2,6 +2,7 @@
 
 An alternative is a template in `sql_templates/physical` with the name of the query that it
 replaces: a stage or a template of `results/`. The header of the template states its conditions.
+An alternative that keeps rows of all lists in memory is used only if they fit (`plan/memory.py`).
 Exact sums are a pass over the parsed queries (`sql/exact_sums.py`). Alternatives and exact sums do
 not change the rows of a query, so the query keeps its identity and an engine can reuse kept rows
 for either form.
@@ -13,33 +14,53 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.metrics.front_matter import Alternative
 from sqlmetrics.metrics.requests import cutoff_context
+from sqlmetrics.plan.memory import lists_fit
 from sqlmetrics.plan.planner import CUTOFFS_OF_ROWS, Planner
 from sqlmetrics.sql.exact_sums import exact
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 
 
-def physical(planner: Planner, plan: Plan) -> Plan:
+def physical(planner: Planner, plan: Plan, engine: Engine | None = None) -> Plan:
     """Plan how an engine runs a logical plan.
 
     `planner` has the dialect of the engine and planned most stages of the plan. Every allowed
-    alternative is used, and sums are exact where templates request it.
+    alternative is used, and sums are exact where templates request it. Without `engine`, its memory
+    does not limit the alternatives.
     """
+    fits = _fits(planner, plan.nodes(), engine)
     (root,) = planner.once(
-        ("physical", plan.root.key), lambda: physical_nodes(planner, [plan.root])
+        ("physical", plan.root.key, fits), lambda: _physical(planner, [plan.root], fits)
     )
     return plan if root is plan.root else replace(plan, root=root)
 
 
-def physical_nodes(planner: Planner, roots: Sequence[Node]) -> list[Node]:
+def physical_nodes(planner: Planner, roots: Sequence[Node], engine: Engine) -> list[Node]:
     """Plan how an engine runs several queries together; see `physical`."""
+    nodes = [node for root in roots for node in Plan(root).nodes()]
+    return _physical(planner, roots, _fits(planner, nodes, engine))
+
+
+def _fits(planner: Planner, nodes: Iterable[Node], engine: Engine | None) -> bool:
+    """Return whether alternatives that keep lists in memory are allowed for a plan."""
+    names = {one.name for one in planner.catalog.alternatives if one.in_memory}
+    return (
+        engine is None
+        or not any(_called(node) in names for node in nodes)
+        or lists_fit(engine, planner.tables.get("recommendations"))
+    )
+
+
+def _physical(planner: Planner, roots: Sequence[Node], fits: bool) -> list[Node]:
     nodes = list(dict.fromkeys(node for root in roots for node in Plan(root).nodes()))
     alternatives = {
         alternative.name: alternative
         for alternative in planner.catalog.alternatives
         if alternative.engine in ("", planner.dialect)
         and (planner.stages.knows_cutoffs or not alternative.at_cutoffs)
+        and (fits or not alternative.in_memory)
     }
     done: dict[str, Node] = {}
 

@@ -30,7 +30,7 @@ _Error = TypeVar("_Error", bound=UsageError)
 class Asked:
     """A request by the caller; the attributes are the arguments of `Evaluator.evaluate`.
 
-    `per_user` requests per-user values instead of means, `partition` the users of one partition.
+    `per_user` requests per-user values instead of means.
     """
 
     metrics: Metrics = None
@@ -42,7 +42,6 @@ class Asked:
     interval: Interval = field(default_factory=Interval)
     skip_missing: bool = False
     per_user: bool = False
-    partition: str | None = None
 
     @classmethod
     def of(cls, metrics: Metrics, k: Cutoffs, per_user: bool = False, /, **options: Any) -> Asked:
@@ -67,7 +66,7 @@ _INTERVAL = {
     "ci": "kind", "confidence": "confidence", "resamples": "resamples", "seed": "seed",
     "run_ci": "of_runs",
 }  # fmt: skip
-_PER_USER = ("by", "by_item", "skip_missing", "partition")
+_PER_USER = ("by", "by_item", "skip_missing")
 _MOST_COMBINED = 10  # columns; each further one doubles the number of subsets
 _SUMMARY = ("by", "by_item", "combinations", "gap", *_INTERVAL, "skip_missing")
 

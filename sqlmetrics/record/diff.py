@@ -17,7 +17,6 @@ HOW_COMPUTED = (
     "memory_limit",
     "temp_directory",
     "temp_limit",
-    "partitions",
     "trust_input",
 )
 _COMPARED_ELSEWHERE = ("metrics", "k", "engine")

@@ -1,28 +1,23 @@
-"""Identify requests and data, to tell whether two jobs or runs computed the same from the same.
+"""Identify requests and data, to tell whether two runs computed the same from the same.
 
 File paths are not part of a request, because the same files may have other paths elsewhere. The
 content of a table is identified by the sum of the hashes of its rows, which does not depend on the
-order of rows, nor on the files and types that hold them. Jobs of one run only need to know that
-they read the same files. Files are identified without a full read: by their size, first bytes and
-last bytes. The last bytes of a Parquet file hold the number of rows and the range of each column.
+order of rows, nor on the files and types that hold them.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from sqlglot import exp
 
 from sqlmetrics import hashes
 from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
-from sqlmetrics.sql.quoting import path_of_pattern
 from sqlmetrics.tables.schema import ATTRIBUTES
 
 _ENDS = 1 << 20  # number of bytes read at both ends of a file
@@ -52,7 +47,7 @@ def identity(*roots: Node) -> str:
 
 @dataclass(frozen=True)
 class TableContent:
-    """The content of a table: number of rows, and sum of row hashes (None if not read).
+    """The content of a table: number of rows, and sum of row hashes (None without rows).
 
     `model` is the model of the rows, in tables with a column of models. `columns` are the names of
     the columns in queries.
@@ -88,11 +83,9 @@ def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[TableContent
     )
 
 
-def content_of(engine: EmbeddedEngine, node: Query, with_values: bool = True) -> list[TableContent]:
+def content_of(engine: EmbeddedEngine, node: Query) -> list[TableContent]:
     """Return the content of a query that reads a table: one entry, or one per model."""
-    types: Mapping[str, str] = {}
-    if with_values:
-        types = engine.describe(f"({Plan(node).statement(pretty=False)})", node.name)
+    types = engine.describe(f"({Plan(node).statement(pretty=False)})", node.name)
     # the column of any attribute is called value in its query
     of_attribute = ATTRIBUTES.get(node.name, ("", node.name.removesuffix(f"_of_{node.table}")))[1]
     columns = tuple(of_attribute if name == "value" else name for name in _columns(node))
@@ -140,27 +133,6 @@ def _kind(type_name: str) -> dict[str, str]:
     return {"kind": "nanoseconds" if type_name == "TIMESTAMP_NS" else "other"}
 
 
-def of_tables(engine: EmbeddedEngine, root: Node) -> dict[str, str]:
-    """Hash the ends of the files of each table that a result reads: table -> hash.
-
-    Raises:
-        DataError: a table cannot be read.
-    """
-    of_table: dict[str, list[str]] = {}
-    for node in _inputs(root):
-        paths = [path_of_pattern(path.name) for path in _paths(node.tree)]
-        other = any(isinstance(t.this, exp.Identifier) for t in node.tree.find_all(exp.Table))
-        local = [Path(path) for path in paths if "://" not in path]
-        texts = [_of_file(path) for path in local]
-        if other or len(local) < len(paths):  # rows of remote files are only counted
-            rows = content_of(engine, node, with_values=len(local) == len(paths))
-            texts += sorted(content.fingerprint for content in rows)
-        of_table.setdefault(node.table, []).extend(texts)
-    return {
-        table: _short(" ".join(dict.fromkeys(texts))) for table, texts in sorted(of_table.items())
-    }
-
-
 def _inputs(root: Node) -> Iterator[Query]:
     """Find the queries that read the user's tables."""
     for node in Plan(root).nodes():
@@ -170,25 +142,3 @@ def _inputs(root: Node) -> Iterator[Query]:
 
 def _short(*texts: str) -> str:
     return hashes.of_texts(*texts)[:16]
-
-
-def _paths(tree: exp.Expr) -> Iterator[exp.Literal]:
-    """Find the paths of the files that a query reads."""
-    for table in list(tree.find_all(exp.Table)):
-        read = table.this
-        if isinstance(read, exp.Func):
-            arguments = [read.this, *read.expressions]
-            first = next((argument for argument in arguments if argument is not None), None)
-            entries = first.expressions if isinstance(first, exp.Array) else [first]
-            yield from (
-                entry for entry in entries if isinstance(entry, exp.Literal) and entry.is_string
-            )
-
-
-def _of_file(path: Path) -> str:
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        digest = hashlib.sha256(file.read(_ENDS))
-        file.seek(max(0, size - _ENDS))
-        digest.update(file.read(_ENDS))
-    return f"{size}:{digest.hexdigest()}"

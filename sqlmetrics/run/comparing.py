@@ -50,7 +50,7 @@ def models(session: Session) -> list[str]:
         return []
     if lists.models:
         return lists.models
-    there = session.executor.physical(planner.stage("models", session.definitions.values))
+    there = session.physical(planner.stage("models", session.definitions.values))
     return sorted({str(row["model"]) for row in session.engine.records(there)})
 
 

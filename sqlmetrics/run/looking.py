@@ -100,12 +100,8 @@ def _small_slices(
     """
     results = _counted(session, calls, attribute)
     run = planned(results, results.summary())
-    rows = session.executor.run(
-        run.plan,
-        lambda rows_of, passed: validate(session, run.reads, run.slices, rows_of, passed),
-        session.engine.rows,
-        session.note,
-    )
+    validate(session, run.reads, run.slices)
+    rows = session.engine.rows(session.physical(run.plan))
     small, n_slices = small_slices(rows, [attribute])
     if small:
         table = attribute.table or attribute.of
@@ -192,7 +188,7 @@ def stage(session: Session, name: str, metric: str | None) -> pd.DataFrame:
         ) from error
     validate(session, [Reads({node.name: node for node in plan.nodes()}, values)])
     session.warn(plan.warnings)
-    return session.engine.frame(session.executor.physical(plan))
+    return session.engine.frame(session.physical(plan))
 
 
 def _values_of(session: Session, metric: str) -> dict[str, Any]:

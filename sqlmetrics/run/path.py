@@ -3,7 +3,7 @@
     resolve    every metric, cutoff, setting and slice of the request (plan/request.py)
     plan       the queries that compute the result (plan/results.py)
     validate   the tables that the queries read (checks/validate.py)
-    execute    the queries, for all users or one partition after another (partitions/executor.py)
+    execute    the queries, as the statement that the engine runs (plan/physical.py)
     present    the rows: names, order, warnings about slices
 
 Other modules of this package use the first two steps to print the plan (`printing`), to compare
@@ -16,11 +16,10 @@ import contextlib
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlmetrics.checks.validate import RowsOf, all_rows, check_run
+from sqlmetrics.checks.validate import check_run
 from sqlmetrics.errors import (
     QueryError,
     SqlmetricsWarning,
@@ -46,9 +45,6 @@ if TYPE_CHECKING:
     from sqlmetrics.plan.slices import Frame
 
 _T = TypeVar("_T")
-
-# stages that number slices in the order of their names; in per-user plans, any order is enough
-NUMBERS = ("slice_names", "item_slice_names")
 
 _SLACK = 1e-9  # for the rounding of values of a user's own metrics
 
@@ -80,7 +76,7 @@ def evaluate(
                 several_runs=session.planner.several_runs,
                 of=EVALUATION,
             )
-        rows = execute(session, run, deliver, asked.partition)
+        rows = execute(session, run, deliver)
     return gating.passed(session, present(session, rows, run), gates, EVALUATION)
 
 
@@ -119,37 +115,7 @@ def write_table(session: Session, asked: Asked, name: str, force: bool) -> None:
 
 def _write(session: Session, asked: Asked, deliver: Callable[[Plan], None]) -> None:
     with own_templates_named(session):
-        execute(session, plan(session, asked), deliver, asked.partition)
-
-
-def write_partition(
-    session: Session, asked: Asked, folder: Path, partition: str, force: bool
-) -> None:
-    """Compute one partition of the users and write its part; see `Evaluator.write_partition`."""
-    from sqlmetrics.partitions.jobs import check_folder, write_part
-
-    executor, part = session.executor, session.executor.one_of(partition)
-    check_folder(folder, part, force)
-    with own_templates_named(session):
-        run = plan(session, asked)
-        _note_folders(session, run)
-        engine, split = executor.embedded(), executor.split()
-        before, root = set(engine.kept()), executor.physical(run.plan).root
-        try:
-            validate(session, run.reads, run.slices, split.rows_of(part), set())
-            session.warn(run.plan.warnings)
-            write_part(
-                engine,
-                split,
-                root,
-                part,
-                folder,
-                asked=[str(replace(request.spec, cutoff=request.k)) for request in run.requests],
-                sliced_by=[sliced.attribute for sliced in run.slices],
-                force=force,
-            )
-        finally:
-            engine.forget(set(engine.kept()) - before)
+        execute(session, plan(session, asked), deliver)
 
 
 def results(session: Session, asked: Asked, planner: Planner | None = None) -> Results:
@@ -170,46 +136,26 @@ def plan(session: Session, asked: Asked) -> PlannedRun:
     return planner.once((asked.per_user, *resolved.identity), new)
 
 
-def execute(
-    session: Session,
-    run: PlannedRun,
-    deliver: Callable[[Plan], _T],
-    partition: str | None = None,
-) -> _T:
+def execute(session: Session, run: PlannedRun, deliver: Callable[[Plan], _T]) -> _T:
     """Check the tables of a plan and run it.
 
     Args:
         session: the tables and the engine.
         run: the plan, and the conditions that the tables have to meet.
         deliver: runs a plan and returns its result.
-        partition: compute only the users of one partition, such as "3/8".
 
     Raises:
         DataError: a table fails validation.
     """
     session.ran(run)
     _note_folders(session, run)
-
-    def warned(plan: Plan) -> _T:
-        session.warn(run.plan.warnings)
-        if session.engine.embedded is not None:
-            assert session.call is not None
-            of_checks = session.data_warnings.stages(run.requests, session.call.check)
-            session.engine.embedded.expect(of_checks)
-        return deliver(plan)
-
-    if partition is not None:
-        executor = session.executor
-        part, split = executor.one_of(partition), executor.split(NUMBERS)
-        of_part = split.of_partition(executor.physical(run.plan), part)
-        validate(session, run.reads, run.slices, split.rows_of(part), set())
-        return warned(of_part)
-    return session.executor.run(
-        run.plan,
-        lambda rows_of, passed: validate(session, run.reads, run.slices, rows_of, passed),
-        warned,
-        session.note,
-    )
+    validate(session, run.reads, run.slices)
+    session.warn(run.plan.warnings)
+    if session.engine.embedded is not None:
+        assert session.call is not None
+        of_checks = session.data_warnings.stages(run.requests, session.call.check)
+        session.engine.embedded.expect(of_checks)
+    return deliver(session.physical(run.plan))
 
 
 def _note_folders(session: Session, run: PlannedRun) -> None:
@@ -220,25 +166,16 @@ def _note_folders(session: Session, run: PlannedRun) -> None:
                 session.note(note)
 
 
-def validate(
-    session: Session,
-    reads: Iterable[Reads],
-    slices: Iterable[Sliced] = (),
-    rows_of: RowsOf = all_rows,
-    passed: set[str] | None = None,
-) -> None:
+def validate(session: Session, reads: Iterable[Reads], slices: Iterable[Sliced] = ()) -> None:
     """Check the tables that queries read.
 
     Args:
         session: the tables and the engine.
         reads: the queries of each metric call.
         slices: the attributes to slice by.
-        rows_of: restricts checks to some of the rows.
-        passed: the checks that have passed on these rows; by default, those on all rows.
     """
-    passed = session.executor.passed if passed is None else passed
     trusted = session.trusts_input
-    check_run(session.engine, session.planner, reads, slices, rows_of, passed, trusted)
+    check_run(session.engine, session.planner, reads, slices, session.passed, trusted)
 
 
 def present(session: Session, rows: Frame, run: PlannedRun) -> Frame:

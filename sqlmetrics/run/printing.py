@@ -6,10 +6,9 @@ from pathlib import Path
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Argument, Message
-from sqlmetrics.partitions.sizing import Division
 from sqlmetrics.plan.physical import physical as physical_plan
 from sqlmetrics.plan.request import Asked
-from sqlmetrics.run.path import NUMBERS, results
+from sqlmetrics.run.path import results
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.dialects import checked
 from sqlmetrics.sql.query_graph import Plan, Query
@@ -26,20 +25,14 @@ def statement(session: Session, asked: Asked, dialect: str | None, physical: boo
         UsageError: see `Evaluator.sql`.
     """
     dialect = session.engine.dialect if dialect is None else checked(dialect)
-    planner, executor = session.printing_planner(dialect), session.executor
+    planner = session.printing_planner(dialect)
     of = results(session, asked, planner)
     plan = of.per_user() if asked.per_user else of.summary()
-    if asked.partition is not None:
-        plan = executor.split(NUMBERS).of_partition(plan, executor.one_of(asked.partition))
     _require_names(session, plan, dialect)
     session.warn(plan.warnings)
     if physical:
-        text = to_run(physical_plan(planner, plan), dialect) + ";\n"
-    else:
-        text = readable(plan, dialect) + ";\n"
-    here = physical and dialect == session.engine.dialect and asked.partition is None
-    division = executor.division(plan) if here else Division()
-    return text if division.is_whole else f"-- here: {division}\n{text}"
+        return to_run(physical_plan(planner, plan, session.engine), dialect) + ";\n"
+    return readable(plan, dialect) + ";\n"
 
 
 def dbt(

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlmetrics.checks.validate import RowsOf, all_rows
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.masking import masked
 from sqlmetrics.metrics.requests import MetricRequest
@@ -91,7 +90,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
         UsageError: the engine is Spark, there are several conventions, or see `Evaluator.report`.
         DataError: see `Evaluator.evaluate`.
     """
-    engine, executor, planner = session.engine.embedded, session.executor, session.planner
+    engine, planner = session.engine.embedded, session.planner
     conventions = session.definitions.conventions
     if engine is None:
         raise UsageError(
@@ -117,25 +116,14 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
         study_of.with_convention = False  # there is only one
         summary = planned(study_of, study_of.summary())
         session.ran(summary)
-
-        def look(rows_of: RowsOf, passed: set[str]) -> None:
-            validate(session, summary.reads, summary.slices, rows_of, passed)
-            session.warn(summary.plan.warnings)
-
-        checks_left = [look]
-
-        def run(plan: Plan) -> pd.DataFrame:
-            """Run a plan; the first run also validates the tables."""
-            check = checks_left.pop() if checks_left else _nothing
-            return executor.run(plan, check, engine.frame, session.note)
-
-        is_whole = executor.division(summary.plan).is_whole
         held = contextlib.ExitStack()
 
+        def run(plan: Plan) -> pd.DataFrame:
+            return engine.frame(session.physical(plan))
+
         def hold(nodes: Sequence[Node]) -> None:
-            """Compute nodes once, unless the run is split into partitions."""
-            if is_whole:
-                held.enter_context(engine.holding(physical_nodes(session.planner, nodes)))
+            """Compute nodes once for all plans of the report."""
+            held.enter_context(engine.holding(physical_nodes(session.planner, nodes, engine)))
 
         study = Study(
             run,
@@ -149,18 +137,14 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
         )
         study.further = _further(session, question, study.primary.k)
         with held:
-            if is_whole:
-                checks_left.pop()(all_rows, executor.passed)
+            validate(session, summary.reads, summary.slices)
+            session.warn(summary.plan.warnings)
             hold(study.held)
             study.add_usual_slices()
             for attribute in study.attributes:
                 slicing = Slicing(planner, [attribute], False, study.primary.values)
                 validate(session, (), slices_of(slicing))
             yield study
-
-
-def _nothing(rows_of: RowsOf, passed: set[str]) -> None:
-    """Check nothing, because the tables were validated before."""
 
 
 def _asked(session: Session, question: Question) -> Asked:

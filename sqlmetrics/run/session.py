@@ -27,8 +27,7 @@ from sqlmetrics.errors import (
 from sqlmetrics.messages import TABLES, Message
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.definitions import Definitions
-from sqlmetrics.partitions.executor import Executor
-from sqlmetrics.partitions.sizing import checked_count
+from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.request import PlannedRun
 from sqlmetrics.record.record import Recorder
@@ -89,15 +88,9 @@ class Session:
             raise UsageError(
                 "check cannot be combined with trust_input, which skips checks of rows; remove one"
             )
-        partitions = checked_count(given["partitions"])
         known: dict[str, Table] = {}
         self.engine: Engine
-        passed: set[str] = set()
-        if partitions is not None and given["engine"] is not None:
-            raise UsageError(
-                "partitions need DuckDB, because other engines divide their work themselves; "
-                "remove partitions"
-            )
+        self.passed: set[str] = set()  # the checks that the tables have passed
         if like is None:
             self.engine = open_engine(
                 given["engine"],
@@ -110,7 +103,7 @@ class Session:
                 given["watch"],
             )
         else:
-            self.engine, known, passed = like.shared_without(others)
+            self.engine, known, self.passed = like.shared_without(others)
         sources = {name: given[name] for name in TABLES}
         lists, baseline = sources["recommendations"], sources["baseline"]
         models = list(lists) if is_models(lists) else []
@@ -146,7 +139,6 @@ class Session:
             dialect=self.engine.dialect,
         ).shared()
         self.definitions: Definitions = replace(definitions, has_rank=self.planner.has_rank)
-        self.executor = Executor(self.engine, self.planner, partitions, passed)
         self.data_warnings = DataWarnings(
             self.engine, self.planner, self.definitions, self.trusts_input
         )
@@ -217,7 +209,7 @@ class Session:
         tables = {name: table for name, table in self.tables.items() if name not in names}
         relations = {source.relation for table in tables.values() for source in table.sources}
         kept = of_tables(self.planner, engine.kept(), tables)
-        passed = of_tables(self.planner, self.executor.passed, tables)
+        passed = of_tables(self.planner, self.passed, tables)
         return engine.sharing(relations, kept), tables, passed
 
     @functools.cached_property
@@ -258,7 +250,11 @@ class Session:
 
     def counted(self, plan: Plan) -> list[dict[str, Any]]:
         """Run a plan that counts users, on tables that were already validated."""
-        return self.executor.run(plan, lambda *_: None, self.engine.records, self.note)
+        return self.engine.records(self.physical(plan))
+
+    def physical(self, plan: Plan) -> Plan:
+        """Plan how the engine runs a plan."""
+        return physical(self.planner, plan, self.engine)
 
     def close(self) -> None:
         """Release the resources of the engine."""
@@ -335,7 +331,7 @@ class Session:
         engine = self.engine.changing
         if self._may_change and engine is not None:
             engine.forget(list(engine.kept()))
-            self.executor.forget()
+            self.passed.clear()
             self.data_warnings.forget()
 
 

@@ -287,7 +287,7 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
 def _without_empty(
     label: str, paths: list[str], shown: list[str], heads: list[bytes]
 ) -> tuple[list[str], list[str], list[bytes], list[str]]:
-    """Omit files without rows if others have rows: jobs write them for empty partitions.
+    """Omit files without rows if others have rows: jobs that write in parallel leave such files.
 
     Returns:
         The paths, names and first bytes of the other files, and warnings about files without a

@@ -148,11 +148,6 @@ def test_a_result_says_once_that_the_data_was_not_checked(monkeypatch: pytest.Mo
             evaluator.evaluate("ndcg@2")
         assert [str(one.message) for one in caught] == [unchecked]
         evaluator.evaluate("ndcg@1")
-    with (
-        sm.Evaluator(**TABLES, partitions=2) as evaluator,
-        pytest.warns(sm.SqlmetricsWarning, match="only if DuckDB reads all lists at once"),
-    ):
-        evaluator.evaluate("ndcg@2")
 
 
 def test_a_result_is_checked_for_what_it_reads() -> None:
@@ -184,19 +179,6 @@ def test_tables_that_are_trusted_are_not_checked() -> None:
         assert warned(lambda: evaluator.evaluate("ndcg@2")) == []
     with pytest.raises(sm.UsageError, match="check cannot be combined with trust_input"):
         sm.Evaluator(**TABLES, check=True, trust_input=True)
-
-
-def test_a_part_of_the_users_is_not_checked(tmp_path: Path) -> None:
-    with sm.Evaluator(**TABLES) as evaluator:
-        assert warned(lambda: evaluator.write_partition(tmp_path, "1/2", "ndcg@2")) == []
-        assert warned(lambda: evaluator.per_user("ndcg@2", partition="1/2")) == []
-        assert warned(lambda: evaluator.per_user("ndcg@2")) == FOUND
-
-
-def test_runs_in_partitions_are_checked_only_where_that_is_asked_for() -> None:
-    for check, found in ((None, []), (True, FOUND)):
-        with sm.Evaluator(**TABLES, check=check, partitions=2) as evaluator:
-            assert warned(lambda: evaluator.evaluate("ndcg@2")) == found
 
 
 def test_tables_of_a_connection_are_looked_at_again_and_a_finding_is_said_once() -> None:

@@ -93,7 +93,6 @@ def test_options_of_duckdb() -> None:
     for name, value, told in (
         ("--temp-directory", "x", "--temp-directory applies only to DuckDB and Spark"),
         ("--threads", "2", "--threads: not available with a database"),
-        ("--partitions", "2", "--partitions: not available with a database"),
     ):
         result = run(*GIVEN, "--engine", "postgres://me@host/db", name, value)
         assert result.exit_code == 2

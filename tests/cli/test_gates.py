@@ -277,7 +277,6 @@ def test_mistakes_on_the_command_line() -> None:
     for arguments, message in {
         ("--treads", "2"): "No such option '--treads'",
         ("--per-user",): "No such option '--per-user'. It is an option of sql, demo.",
-        ("--partition", "1/2"): "--partition does not apply to sqlmetrics test",
         ("-o", "x.parquet"): "verdicts cannot be written as Parquet",
     }.items():
         assert message in run("test", written(SUITE), *arguments, code=2).stderr

@@ -298,17 +298,6 @@ def test_an_input_is_not_overwritten_from_python(inputs: bytes) -> None:
 
 
 @pytest.mark.usefixtures("place")
-def test_a_part_is_not_overwritten_by_the_result() -> None:
-    run("evaluate", *INPUT, "ndcg@10", "--partition", "1/1", "-o", "parts")
-    for pattern in ("*.json", "*user*/*.parquet"):
-        (part,) = Path("parts").rglob(pattern)
-        before = part.read_bytes()
-        error = run("reduce", "parts", "-o", part, "--force", code=2).stderr
-        assert "is not overwritten: the rows of parts are read from it" in error
-        assert part.read_bytes() == before
-
-
-@pytest.mark.usefixtures("place")
 def test_a_record_that_is_read_is_not_overwritten() -> None:
     run("evaluate", *INPUT, "ndcg@10", "--record", "record.json", "-o", "out.csv")
     before = Path("record.json").read_bytes()

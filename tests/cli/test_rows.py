@@ -57,8 +57,8 @@ def test_errors_and_warnings_are_those_of_evaluate() -> None:
     with Evaluator(LISTS, TRUTH, users=USERS.assign(user_id=[7, 8])) as evaluator:
         with pytest.raises(sm.UsageError, match="unknown metric 'ndgc'; did you mean 'ndcg'"):
             evaluator.rows("ndgc@10")
-        with pytest.raises(TypeError, match="evaluate has no argument 'partition'"):
-            evaluator.rows("ndcg@10", partition="1/2")
+        with pytest.raises(TypeError, match="evaluate has no argument 'cutoff'"):
+            evaluator.rows("ndcg", cutoff=10)
         with pytest.warns(sm.SqlmetricsWarning, match="no user has a value of country"):
             evaluator.rows("ndcg@10", by="country")
 

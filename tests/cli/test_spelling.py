@@ -69,7 +69,7 @@ SPELLED: list[tuple[Argument | Command, str, str, str]] = [
      "--column interactions.relevance='my rating'", "interactions.relevance=my rating"),
     (Argument("where", ..., "items"), "where={'items': …}", "--where items=CONDITION", "items=…"),
     (Argument("baseline", "NAME"), "baseline='NAME'", "--baseline NAME", "baseline=NAME"),
-    (Argument("partitions", 8), "partitions=8", "--partitions 8", "partitions=8"),
+    (Argument("threads", 8), "threads=8", "--threads 8", "threads=8"),
     (Argument("force", True), "force=True", "--force", "force=True"),
     (Argument("check", False), "check=False", "--no-check", "check=False"),
     (Argument("memory_limit"), "memory_limit", "--memory-limit", "memory_limit"),
@@ -80,7 +80,6 @@ SPELLED: list[tuple[Argument | Command, str, str, str]] = [
     (Argument("connection", ...), "connection=…", "connection=… in Python", "connection=…"),
     (Command("check"), "Evaluator.check(…)", "sqlmetrics check", "check"),
     (Command("per_user"), "Evaluator.per_user(…)", "sqlmetrics per-user", "per_user"),
-    (Command("reduce"), "sqlmetrics.reduce(…)", "sqlmetrics reduce", "reduce"),
     (Command("write_per_user"), "Evaluator.write_parquet(folder, …, per_user=True)",
      "sqlmetrics per-user -o FOLDER", "write_per_user"),
 ]  # fmt: skip
@@ -93,7 +92,7 @@ def test_spellings() -> None:
 
 def arguments_of_python() -> set[str]:
     """Names of all arguments of the evaluator and of its methods."""
-    calls: list[Callable[..., Any]] = [sm.Evaluator, *METHODS, sm.reduce, Question]
+    calls: list[Callable[..., Any]] = [sm.Evaluator, *METHODS, Question]
     return {name for call in calls for name in inspect.signature(call).parameters} - {"self"}
 
 

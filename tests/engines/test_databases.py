@@ -902,17 +902,15 @@ def test_sessions_that_may_not_write(connect: Any, role: str, options: str) -> N
 # ---- what is refused ----------------------------------------------------------------------------
 
 
-def test_calls_that_need_duckdb(database: Database, tmp_path: Path) -> None:
+def test_calls_that_need_duckdb(database: Database) -> None:
     with Evaluator(*SMALL, engine=database.connection) as evaluator:
         with pytest.raises(sm.UsageError, match=r"reports and charts need DuckDB.*a database"):
             evaluator.report("mrr")
         with pytest.raises(sm.UsageError, match="write_table needs Spark"):
             evaluator.write_table("x", "mrr")
-        with pytest.raises(sm.UsageError, match="partitions need DuckDB"):
-            evaluator.write_partition(tmp_path, "1/2", "mrr")
         with pytest.raises(sm.UsageError, match="with_tables needs DuckDB"):
             evaluator.with_tables(recommendations=LISTS)
-    for option in ("threads", "partitions", "temp_directory"):
+    for option in ("threads", "temp_directory"):
         with pytest.raises(sm.UsageError, match=option):
             Evaluator(*SMALL, engine=database.connection, **{option: 2})
 
@@ -1022,7 +1020,6 @@ WRONG = [
     (["evaluate", "mrr", "-r", "small.rec"], 1, "no table small.rec; did you mean 'small.recs'"),
     (["evaluate", "mrr", *GIVEN, "--threads", "2"], 2, "--threads: not available with a database"),
     (["evaluate", "mrr", *GIVEN, "--master", "x"], 2, "--master applies to Spark only"),
-    (["evaluate", "mrr", *GIVEN, "--partition", "1/2", "-o", "x"], 2, "not available with a datab"),
     (["report", *GIVEN, "-o", "x.html"], 2, "reports and charts need DuckDB"),
 ]
 

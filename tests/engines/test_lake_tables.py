@@ -221,10 +221,8 @@ def test_a_record_reads_the_same_version_again(delta: Path) -> None:
     assert again.stdout == first.stdout, again.output
 
 
-def test_models_and_partitions_over_lake_tables(delta: Path) -> None:  # noqa: ARG001
+def test_models_over_lake_tables(delta: Path) -> None:  # noqa: ARG001
     command = ["evaluate", "recall@2", "-r", "new=delta:recs", "-r", "old=delta:recs@0"]
     command += ["-i", "delta:recs@0", "--format", "csv"]
     whole = CliRunner().invoke(main, command)
     assert [line.split(",")[3] for line in whole.stdout.splitlines()[1:]] == ["0.75", "1.0"]
-    parts = CliRunner().invoke(main, [*command, "--partitions", "2"])
-    assert parts.stdout == whole.stdout, parts.output

@@ -648,8 +648,6 @@ def test_options_of_duckdb_are_refused(spark: Any) -> None:
     with pytest.raises(sm.UsageError, match="'spark' is neither a SparkSession"):
         Evaluator(LISTS, TRUTH, engine="spark")
     evaluator = Evaluator(LISTS, TRUTH, engine=spark)
-    with pytest.raises(sm.UsageError, match="DuckDB"):
-        evaluator.write_partition("parts", "1/2", "mrr")
     evaluator.close()
     evaluator.close()
     with pytest.raises(sm.UsageError, match="the evaluator is closed"):
@@ -749,7 +747,6 @@ def test_commands(given: list[str | None], tmp_path: Path) -> None:
             ["--threads", "2", "--memory-limit", "1GB"],
             "--threads and --memory-limit: not available",
         ),
-        (["--partition", "1/2", "-o", "parts"], "--partition: not available with --engine spark"),
     ],
 )
 def test_options_of_duckdb_are_refused_before_spark_starts(

@@ -205,19 +205,6 @@ ASKED: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("several_models", [False, True])
-def test_partitions_give_the_same(several_models: bool) -> None:
-    lists = WORLD["recommendations"]
-    if not several_models:
-        lists = lists[lists["model"] == "als"].drop(columns="model")
-    given: dict[str, Any] = {**WORLD, "recommendations": lists, "settings": SETTINGS}
-    metrics = ["recall@3", "ndcg@3", "coverage@3"]
-    with Evaluator(**given) as whole, Evaluator(**given, partitions=3) as split:
-        expected = whole.evaluate(metrics, **ASKED)
-        pd.testing.assert_frame_equal(split.evaluate(metrics, **ASKED), expected)
-    assert gaps_of(expected, "country")["value"].notna().all()
-
-
 def test_the_printed_statement_has_the_rows(tmp_path: Path) -> None:
     paths = {}
     for name, frame in tables_of({"a": [0.1, 0.2, 0.9], "b": [0.3, 0.8]}).items():

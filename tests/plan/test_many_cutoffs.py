@@ -112,13 +112,6 @@ def test_metrics_of_runs_at_many_cutoffs(evaluator: sm.Evaluator) -> None:
     pd.testing.assert_frame_equal(many, single, check_exact=False, rtol=1e-12, atol=1e-15)
 
 
-def test_partitions_at_many_cutoffs(evaluator: sm.Evaluator) -> None:
-    with Evaluator(LISTS, TRUTH, users=USERS, partitions=3) as split:
-        found = split.evaluate("ndcg", k=MANY, by="country")
-    whole = evaluator.evaluate("ndcg", k=MANY, by="country")
-    pd.testing.assert_frame_equal(found, whole, check_exact=False, rtol=1e-12, atol=1e-15)
-
-
 def test_cutoffs_in_any_order_and_whole_lists(evaluator: sm.Evaluator) -> None:
     specs = ["recall", "ndcg@7", "recall@3", "ndcg", *(f"map@{k}" for k in range(60, 20, -1))]
     ks = [None, *range(25, 0, -1)]

@@ -57,7 +57,7 @@ def test_slices_and_checks_read_further_columns(tmp_path: Path) -> None:
         assert (finding.n, finding.examples) == (1, [{"item_id": 12}])
         assert len(evaluator.stage("items")) == 3  # lists stay in their rows
     renamed = USERS.rename(columns={"Age": "years"})
-    mapped = {**tables, "users": renamed, "columns": {"users.age": "years"}, "partitions": 2}
+    mapped = {**tables, "users": renamed, "columns": {"users.age": "years"}}
     with Evaluator(LISTS, TRUTH, **mapped) as evaluator:
         pd.testing.assert_frame_equal(evaluator.evaluate("recall@2", by="decade"), found)
     with (

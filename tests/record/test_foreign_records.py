@@ -28,13 +28,13 @@ MAY_SET = {
     **dict.fromkeys(
         ["metrics", *replay.OPTIONS, "cutoffs", "conventions", "fallback", "settings", "columns",
          "key", "where", "templates", "by", "by_item", "skip_missing",
-         "combinations", "gap", "ci", "confidence", "resamples", "seed", "run_ci", "partition",
+         "combinations", "gap", "ci", "confidence", "resamples", "seed", "run_ci",
          "test", "correction", "alpha", "against"],
         True,
     ),
     **dict.fromkeys(
         ["trust_input", "engine", "master", "threads", "memory_limit", "temp_directory",
-         "temp_limit", "partitions", "fail_if", "fail_on_warnings", "record", "from_record",
+         "temp_limit", "fail_if", "fail_on_warnings", "record", "from_record",
          "trust_record", "kind", "scored", "database", "digits", "output", "force", "check"],
         False,
     ),
@@ -81,7 +81,7 @@ def test_a_record_sets_no_other_option(honest: dict[str, Any]) -> None:
 def test_what_is_recorded_and_not_set(honest: dict[str, Any], folder: Path) -> None:
     pq.write_table(pa.concat_tables([LISTS, LISTS]), "als.parquet")  # duplicates
     honest["given"].update(
-        trust_input=True, threads=4000, memory_limit="1 KB", temp_directory="gone", partitions=9
+        trust_input=True, threads=4000, memory_limit="1 KB", temp_directory="gone"
     )
     assert "duplicate" in refused(honest, "--trust-record", code=1)  # is checked nevertheless
     assert not (folder / "gone").exists()

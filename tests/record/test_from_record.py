@@ -150,10 +150,6 @@ def test_a_record_is_written_whole_or_not_at_all(folder: Path) -> None:
         assert "--record: pass a file name" in result.stderr
     result = run("evaluate", *ONE, "recall@2", "--record", "b.json", "-o", "b.json", code=2)
     assert "--record: pass a file name" in result.stderr
-    result = run(
-        "evaluate", *ONE, "recall@2", "--record", "b.json", "--partition", "1/2", "-o", "p", code=2
-    )
-    assert "a part has no record" in result.stderr
 
 
 # ---------------------------------------------------------------- records that cannot be run

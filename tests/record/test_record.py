@@ -36,7 +36,7 @@ def test_a_record_has_contents(expected: list[fingerprints.Content]) -> None:
             "fingerprint": expected[1].fingerprint,
         },
     ]
-    more: list[dict[str, Any]] = [{}, {"threads": 1}, {"partitions": 3}]
+    more: list[dict[str, Any]] = [{}, {"threads": 1}, {"memory_limit": "1GB"}]
     for options in more:
         with Evaluator(LISTS, TRUTH, record=True, **options) as evaluator:
             evaluator.rows("hit_rate@2")

@@ -33,7 +33,6 @@ from tests.support.report_html import BUNDLE, Read
 from tests.support.reports import (
     FAIR,
     GOOD,
-    GROUPED_ITEMS,
     HISTORY,
     ITEMS,
     METRICS,
@@ -323,55 +322,6 @@ def test_nothing_more_is_kept_than_by_evaluate() -> None:
             assert len(study.exposure)
         assert dict(evaluator.engine.kept()) == kept
         pd.testing.assert_frame_equal(evaluator.evaluate(metrics, by="country"), before)
-
-
-def close(ours: Any, theirs: Any) -> None:
-    """Compare data frames, dicts of data frames, or other values."""
-    assert type(ours) is type(theirs)
-    if isinstance(ours, dict):
-        assert list(ours) == list(theirs)
-        for name, one in ours.items():
-            close(one, theirs[name])
-    elif isinstance(ours, pd.DataFrame):
-        keys = [name for name in ours if ours[name].dtype.kind not in "f"]
-        frames = [frame.sort_values(keys).reset_index(drop=True) for frame in (ours, theirs)]
-        pd.testing.assert_frame_equal(*frames, check_dtype=False, rtol=1e-9, atol=1e-12)
-    else:
-        assert ours == theirs
-
-
-ANSWERS = (
-    "values", "exposure", "models", "comparisons", "board", "histograms", "difference_histograms",
-    "slices", "wins", "popularity", "group_exposure", "calibration", "further_values", "lifts",
-    "examples",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("tables", "question", "answers"),
-    [
-        pytest.param(
-            {**FEW, "recommendations": GOOD}, Question("precision@4"), ("exposure",), id="small"
-        ),
-        pytest.param(
-            {**FEW, **TABLES, "items": GROUPED_ITEMS},
-            Question(["ndcg", "popularity", "coverage"], 4),
-            ANSWERS,
-            id="whole",
-        ),
-    ],
-)
-def test_partitions_change_nothing(
-    tables: dict[str, Any], question: Question, answers: tuple[str, ...]
-) -> None:
-    found = []
-    for partitions in (1, 2):
-        with (
-            Evaluator(**tables, partitions=partitions, threads=1) as evaluator,
-            studied(evaluator, question) as study,
-        ):
-            found.append({name: getattr(study, name) for name in answers})
-    close(found[1], found[0])
 
 
 # ---------------------------------------------------------------- refused arguments

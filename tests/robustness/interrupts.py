@@ -37,12 +37,9 @@ def to(name: str) -> list[str]:
 
 COMMANDS: dict[str, Sequence[str | Path]] = {
     "evaluate": ["evaluate", *ONE, *MORE, "all", "--skip-missing", "-k", "5,10", *to("old.csv"),
-                 *TEMPORARY, "--partitions", "2", "--record", "record.json"],
+                 *TEMPORARY, "--record", "record.json"],
     "evaluate to stdout": ["evaluate", *ONE, "ndcg@10", "map@10", *TEMPORARY],
     "evaluate to Parquet": ["evaluate", *ONE, "ndcg@10", "map@10", *to("old.parquet"), *TEMPORARY],
-    "evaluate --partition": ["evaluate", *ONE, "ndcg@10", "--partition", "2/3", "-o", "parts"],
-    "evaluate --partition again": ["evaluate", *ONE, "ndcg@10", "--partition", "1/1",
-                                   *to("complete")],
     "per-user": ["per-user", *ONE, "ndcg", "map", "-k", "5,10", *to("old.parquet"), *TEMPORARY],
     "compare": ["compare", *TWO, "--baseline", "popular", "ndcg@10", *to("old.csv"), *TEMPORARY],
     "leaderboard": ["leaderboard", *TWO, "ndcg@10", *to("old.csv"), *TEMPORARY],
@@ -56,7 +53,6 @@ COMMANDS: dict[str, Sequence[str | Path]] = {
     "identify": ["identify", *ONE, "map@10=0.5", *to("old.csv"), *TEMPORARY],
     "demo": ["demo", "new/demo", "--users", "20000"],
     "demo --force": ["demo", "demo", "--users", "20000", "--force"],
-    "reduce": ["reduce", "complete", *to("old.csv"), *TEMPORARY],
     "list": ["list"],
     "describe": ["describe", "ndcg"],
     "conventions": ["conventions", "ndcg"],
@@ -78,7 +74,7 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def prepared(folder: Path) -> Path:
-    """Fill a folder with what is there before a run: old results, a table of parts, a demo."""
+    """Fill a folder with what is there before a run: old results, a demo."""
     place = folder / "before"
     place.mkdir()
     for name in ("old.csv", "old.parquet", "old.html", "old.txt", "old.sql"):
@@ -87,8 +83,6 @@ def prepared(folder: Path) -> Path:
     (place / "demo").mkdir()
     (place / "demo" / "users.parquet").write_text(OLD)
     (place / "demo" / "mine.txt").write_text(OLD)
-    part = ["evaluate", *ONE, "ndcg@10", "--partition", "1/1", "-o", place / "complete"]
-    subprocess.run(command(*part), check=True, capture_output=True)
     return place
 
 

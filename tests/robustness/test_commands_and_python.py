@@ -1,9 +1,9 @@
 """Drawn questions: a command line over files gives what the Python call gives for other sources.
 
 The first run is the command line over CSV, JSON lines and Parquet. The second is the Python call
-over frames or other files with shuffled rows, and another number of threads and partitions. Names,
-order of rows and columns, and all values have to be equal. Where one run is refused, so is the
-other, for the same reason.
+over frames or other files with shuffled rows, and another number of threads. Names, order of rows
+and columns, and all values have to be equal. Where one run is refused, so is the other, for the
+same reason.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Question:
     settings: dict[str, Any]
     convention: list[str]
     where: dict[str, str]
-    first: dict[str, int]  # threads, partitions
+    first: dict[str, int]  # threads
     second: dict[str, int]
     trust_input: bool
     kind: str
@@ -150,10 +150,7 @@ def questions(draw: Any, command: str) -> Question:
         ),
         where=draw(st.sampled_from([{}, {"interactions": "relevance <> 3"}])),
         first={"threads": draw(st.sampled_from([1, 2]))},
-        second={
-            "threads": draw(st.sampled_from([1, 4])),
-            **draw(st.sampled_from([{}, {"partitions": 2}] if command == "evaluate" else [{}])),
-        },
+        second={"threads": draw(st.sampled_from([1, 4]))},
         trust_input=draw(st.booleans()) and command != "check",
         kind=draw(st.sampled_from(["csv", "json", "jsonl"])),
         output=draw(st.sampled_from(OUTPUTS.get(command, ["", "", ".csv", ".parquet"]))),

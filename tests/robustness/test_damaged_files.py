@@ -62,16 +62,6 @@ def test_damage_in_a_later_row_group_names_the_file(
         assert "copy it again" in str(e.value)
 
 
-def test_damage_is_found_in_partitions_too(data: Path, tmp_path: Path) -> None:
-    last = pq.ParquetFile(data / "scores.parquet").metadata.num_row_groups - 1
-    broken = damaged(data / "scores.parquet", tmp_path / "a.parquet", last, 1, CHANGES["zeros"])
-    with (
-        Evaluator(broken, data / "truth.parquet", partitions=3) as evaluator,
-        pytest.raises(sm.DataError, match=r"recommendations: \S+a\.parquet cannot be read"),
-    ):
-        evaluator.evaluate("ndcg@10")
-
-
 @pytest.mark.parametrize("share", [0.999, 0.5, 0.001])
 def test_a_truncated_file(data: Path, tmp_path: Path, share: float) -> None:
     content = (data / "ranks.parquet").read_bytes()
@@ -128,13 +118,11 @@ def test_a_file_that_changes_between_runs_is_refused(
         for call in (
             lambda: evaluator.evaluate("ndcg@10"),
             lambda: evaluator.per_user("ndcg@10"),
-            lambda: evaluator.write_partition(tmp_path / "parts", "1/2", "ndcg@10"),
             lambda: evaluator.write_parquet(tmp_path / "out.parquet", "ndcg@10"),
         ):
             with pytest.raises(sm.DataError, match=rf"recommendations: \S+lists\.parquet {what}"):
                 call()
     assert not (tmp_path / "out.parquet").exists()
-    assert not (tmp_path / "parts").exists()
 
 
 def test_a_file_that_changes_during_a_run(data: Path, tmp_path: Path) -> None:
@@ -173,7 +161,6 @@ NESTED = "[" * 100_000 + "]" * 100_000
             "evaluate late -r l.csv -i l.csv --templates .",
         ),
         ("r.json", NESTED, "evaluate --from-record r.json"),
-        ("part-1-of-2.json", f'{{"partition": {NESTED}}}', "reduce ."),
         ("l.json", f'[{{"user_id": {NESTED}}}]', "evaluate mrr -r l.json -i l.csv"),
     ],
 )

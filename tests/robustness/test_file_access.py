@@ -1,4 +1,4 @@
-"""Templates and partitions read the tables of the user, and no other files."""
+"""Templates read the tables of the user, and no other files."""
 
 from __future__ import annotations
 
@@ -76,23 +76,3 @@ def test_a_lock_is_of_the_files_as_they_were_named(data: Path, tmp_path: Path) -
             values.append(evaluator.evaluate("ndcg@10")["value"][0])
             evaluator.write_parquet(tmp_path / "out.parquet", "ndcg@10", force=True)
     assert len(set(values)) == 1
-
-
-def test_parts_read_their_files_and_no_others(data: Path, tmp_path: Path) -> None:
-    """A folder of parts may come from elsewhere, with a statement in it."""
-    import hashlib
-    import json
-
-    folder = tmp_path / "parts"
-    with Evaluator(data / "ranks.parquet", data / "truth.parquet") as evaluator:
-        evaluator.write_partition(folder, "1/1", "ndcg@10")
-    assert len(sm.reduce(folder)) == 1
-    (tmp_path / "secret.csv").write_text("a\n1\n")
-    statement = f"SELECT * FROM read_csv('{tmp_path}/secret.csv')"
-    (folder / "reduce.sql").write_text(statement)
-    manifest = next(folder.glob("part-*.json"))
-    entries = json.loads(manifest.read_text())
-    entries["statement"] = hashlib.sha256(statement.encode()).hexdigest()
-    manifest.write_text(json.dumps(entries))
-    with pytest.raises(sm.SqlmetricsError, match=r"Cannot access file \S+secret\.csv"):
-        sm.reduce(folder)

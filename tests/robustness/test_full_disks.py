@@ -90,34 +90,12 @@ def test_a_full_disk_behind_stdout(
     )  # fmt: skip
 
 
-def test_a_full_disk_for_parts(data: Path, place: Path) -> None:
-    asked = ["evaluate", "-r", data / "ranks.parquet", "-i", data / "truth.parquet", "ndcg", "map",
-             "-k", "1:20", "-o", place / "parts", "--partition"]  # fmt: skip
-    failed([*asked, "1/2"], "File too large", "--temp-directory", disk=FULL)
-    assert os.listdir(place) == []
-    with Evaluator(data / "ranks.parquet", data / "truth.parquet") as evaluator:
-        evaluator.write_partition(place / "parts", "1/2", ["ndcg", "map"], range(1, 21))
-    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
-    failed([*asked, "1/2", "--force"], "File too large", disk=FULL)
-    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
-    assert temporary_files(place) == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        # what partitions hand over
-        (["--partitions", "3"], "partition 1/3"),
-        (["--partitions", "1", "--memory-limit", "10MB", "--threads", "1"], "computing"),
-    ],
-)
-def test_a_full_disk_for_temporary_files(
-    data: Path, place: Path, arguments: list[str], word: str
-) -> None:
+def test_a_full_disk_for_temporary_files(data: Path, place: Path) -> None:
     failed(
         ["evaluate", "-r", data / "scores.parquet", "-i", data / "truth.parquet", "ndcg", "map",
-         "-k", "1:20", *arguments],
-        word, str(place.parent / "temporary"), "File too large", "--temp-directory", disk=FULL,
+         "-k", "1:20", "--memory-limit", "10MB", "--threads", "1"],
+        "computing", str(place.parent / "temporary"), "File too large", "--temp-directory",
+        disk=FULL,
     )  # fmt: skip
     assert temporary_files(place) == []
 
@@ -186,9 +164,9 @@ def test_too_little_memory(data: Path, place: Path, limit: str) -> None:
     (place / "out.csv").write_text("old")
     failed(
         ["evaluate", "-r", data / "scores.parquet", "-i", data / "truth.parquet", "all",
-         "--skip-missing", "-k", "1:20", "--partitions", "1", "--memory-limit", limit, "-o",
+         "--skip-missing", "-k", "1:20", "--memory-limit", limit, "-o",
          place / "out.csv", "--force"],
-        f"memory limit of {limit}", "--memory-limit", "--partitions N",
+        f"memory limit of {limit}", "--memory-limit", "--where",
     )  # fmt: skip
     assert (place / "out.csv").read_text() == "old"
     assert os.listdir(place) == ["out.csv"]

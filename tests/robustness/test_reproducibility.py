@@ -129,7 +129,7 @@ A_FEW = ["ndcg", "map", "intra_list_diversity", "surprisal", "alpha_ndcg", "auc"
 OF_USERS = A_FEW[:5]
 WITH_EVERY_METRIC = {
     "8 threads, many files": Way(many_files, {"threads": 8}),
-    "frames in partitions": Way(in_polars, {"threads": 2, "partitions": 3}),
+    "frames": Way(in_polars, {"threads": 2}),
 }
 # they give the same rows to the same stages, so a few metrics tell
 WAYS = {

@@ -72,19 +72,12 @@ RUNS: dict[str, tuple[str, type[BaseException] | None]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("metric", "partitions"),
-    [
-        *((metric, None) for metric in RUNS),
-        *((metric, 2) for metric in RUNS),
-    ],
-)
+@pytest.mark.parametrize("metric", RUNS)
 def test_a_connection_and_its_transaction_stay_as_they_were(
     data: Path,
     place: Path,
     connection: duckdb.DuckDBPyConnection,
     metric: str,
-    partitions: int | None,
 ) -> None:
     """A run that ends well leaves the transaction open, an error of the engine aborts it.
 
@@ -104,7 +97,6 @@ def test_a_connection_and_its_transaction_stay_as_they_were(
         history=history,
         connection=connection,
         templates=place,
-        partitions=partitions,
         watch=stop_once() if error is KeyboardInterrupt else None,
     ) as evaluator:
         if error is None:

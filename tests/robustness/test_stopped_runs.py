@@ -67,7 +67,7 @@ def test_a_run_that_is_stopped_at_any_stage(
 def test_a_run_that_is_stopped_at_any_time(data: Path, place: Path) -> None:
     """At moments all over the run, from the start of the process to its end."""
     arguments = ["evaluate", "-r", data / "scores.parquet", "-i", data / "truth.parquet", "all",
-                 "--skip-missing", "-k", "1:5", "--partitions", "3", "-o", place / "out.csv",
+                 "--skip-missing", "-k", "1:5", "-o", place / "out.csv",
                  "--force"]  # fmt: skip
     started = time.monotonic()
     subprocess.run(command(*arguments), capture_output=True, timeout=PATIENCE, check=True)

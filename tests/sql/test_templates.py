@@ -225,15 +225,11 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         for where in ("", "source.item_id > 1 OR source.score > 1")
     }
     sizes: dict[str, list[dict[str, Any]]] = {
-        "row_groups": [{"files": ["a.parquet"], "key": "user_id", "item": "it's"}],
+        "parquet_rows": [{"files": ["a.parquet"], "item": "it's"}],
         "readable": [{"files": ["a.parquet"]}],
         "condition": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "condition_type": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "row_count": [{"relation": "some_table", "list_column": c} for c in (None, "items")],
-        "user_count": [
-            {"relation": "some_table", "columns": columns}
-            for columns in (["user_id"], ["user_id", "the day", "model"])
-        ],
         "broken_ids": [{"relation": "some_table", "columns": ["user_id", "it's"]}],
         "only_numbers": [{"relation": "some_table", "columns": ["score", "it's"]}],
         "quotes": [{"files": "a.csv", "layout": layout} for layout in (None, Layout("|", 2))],
@@ -268,7 +264,7 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
             rendered.setdefault("inputs/unread_relevance.sql.j2", set()).add(text)
     for text in {text for texts in rendered.values() for text in texts}:
         assert isinstance(sqlglot.parse_one(text, read="duckdb"), sqlglot.exp.Query)
-    others = {"results", "report", "record", "inputs", "demo", "partition", *INSTEAD}
+    others = {"results", "report", "record", "inputs", "demo", *INSTEAD}
     files = {path.relative_to(ROOT).as_posix() for path in FILES if path.parent.name in others}
     of_results = [one for one in CATALOG.alternatives if one not in ALTERNATIVES]
     files |= {f"{alternative.template_path}.sql.j2" for alternative in of_results}
@@ -356,7 +352,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     known = {*context_of(plans), *CUTOFFS[0], *environment().globals, "ref"}
     known |= {*METRIC_PARAMS, *CATALOG.stage_params, *(n for one in SLICES for n in one.params)}
     known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
-    known |= {"key", "item", "list_column"}  # of counts of rows
+    known |= {"files", "item", "list_column"}  # of counts of rows
     known |= {"column", "pattern", "source", "ids", "trimmed", "layout"}  # of folders and files
     # of catalogs of databases
     known |= {"table_oid", "database_name", "table_name", "asked", "name", "schemas"}

@@ -224,8 +224,6 @@ def test_weights_of_models_and_slices() -> None:
     with Evaluator(models, FOUR["interactions"], users=users) as evaluator:
         result = evaluator.evaluate([WEIGHTED, "mrr"], by="country")
         whole = evaluator.evaluate(WEIGHTED)
-    with Evaluator(models, FOUR["interactions"], users=users, partitions=2) as evaluator:
-        pd.testing.assert_frame_equal(evaluator.evaluate(WEIGHTED), whole)
     weighted = result[result["metric"] == WEIGHTED].set_index(["model", "country"])["value"]
     assert weighted.to_dict() == pytest.approx(
         {("four", "a"): 2.5 / 3, ("four", "b"): 1 / 6, ("one", "a"): 2 / 3, ("one", "b"): 1 / 2}

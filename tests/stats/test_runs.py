@@ -169,8 +169,6 @@ def test_runs_agree_with_pandas(seed: int) -> None:
     for rows in (found, _answer(statement, lists, truth, users)):
         numbers = rows[columns].to_numpy("float64", na_value=np.nan)
         assert numbers == pytest.approx(table.to_numpy("float64"), abs=1e-12, nan_ok=True)
-    with Evaluator(lists, truth, **options, partitions=3) as divided:
-        pd.testing.assert_frame_equal(divided.evaluate("recall@3", by="country"), found)
 
 
 def _answer(statement: str, *tables: pd.DataFrame) -> pd.DataFrame:

@@ -99,7 +99,7 @@ def replan(evaluator: sm.Evaluator, **changes: Any) -> Planner:
     """Change attributes of the planner of an evaluator."""
     session = evaluator._session
     planner = replace(session.planner, **changes)
-    session.planner = session.executor.planner = session.data_warnings.planner = planner
+    session.planner = session.data_warnings.planner = planner
     return planner
 
 

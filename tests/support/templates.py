@@ -22,8 +22,6 @@ from sqlmetrics.metrics.front_matter import Alternative, Metric, Param, Template
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Specs, parse_spec
-from sqlmetrics.partitions.bounds import Bounds
-from sqlmetrics.partitions.split import Partition, Split, for_parquet, reader
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results
@@ -32,7 +30,6 @@ from sqlmetrics.record import fingerprints
 from sqlmetrics.report.analysis import Question
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Plan, Rendered
-from sqlmetrics.sql.quoting import literal
 from sqlmetrics.sql.templates import Keys, environment
 from sqlmetrics.stats.gaps import GAPS
 from sqlmetrics.stats.intervals import Interval
@@ -395,7 +392,6 @@ def plans() -> Iterator[tuple[str, Plan]]:
     yield from plans_of_calls()
     yield from plans_of_engines()
     yield from plans_of_inputs()
-    yield from plans_of_partitions()
     yield from plans_of_records()
     yield from plans_of_reports()
     yield from plans_of_runs()
@@ -496,25 +492,6 @@ def plans_of_runs() -> Iterator[tuple[str, Plan]]:
             results = Results(plans, requests, slicing=slices, interval=interval)
             yield f"{interval.kind} {sliced} {where}", results.summary()
     yield "comparison of runs", Results(plans, requests[:1]).comparison("als", "t")
-
-
-def plans_of_partitions() -> Iterator[tuple[str, Plan]]:
-    """Yield what a partition of the users computes, and how all of that is read."""
-    plans = planner(several_models=True)
-    root = Results(plans, wanted(plans, "ndcg", "coverage", k=[5])).summary().root
-    split = Split(plans.user_keys, {}, frozenset())
-    for piece in split.pieces(root):
-        columns = [
-            {"name": name, "merge": (piece.merge or {}).get(name), "type": type_name,
-             "is_huge": type_name is not None}
-            for name, type_name in zip(piece.columns, itertools.cycle([None, "HUGEINT"]))
-        ]  # fmt: skip
-        for bounds in (None, Bounds(None, 7), Bounds(7, 9), Bounds(9, None)):
-            node = split.piece_of(piece.node, Partition(3, 8, bounds))
-            yield f"partition of {node.name}, {bounds}", Plan(for_parquet(node, columns))
-        yield f"{node.name} in order", Plan(for_parquet(node, columns, sorted_by="user_id"))
-        files, title = literal(f"{node.name}/part-*-of-0008.parquet"), "one row per row"
-        yield f"parts of {node.name}", Plan(reader(piece, node.name, files, columns, title))
 
 
 def plans_of_records() -> Iterator[tuple[str, Plan]]:

@@ -414,7 +414,7 @@ def test_names_that_are_numbers(tmp_path: Path, header: str, columns: dict[str, 
 
 
 def test_parts_without_rows(tmp_path: Path) -> None:
-    """Jobs write them for empty partitions."""
+    """Jobs that write in parallel leave them."""
     write_csv(tmp_path / "b.csv", lists_table())
     (tmp_path / "a.csv").write_text(HEADER)
     check(values(tmp_path))

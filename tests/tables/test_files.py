@@ -210,7 +210,6 @@ def test_columns_of_folders_that_slices_and_conditions_read_are_noted(
         (["--by", "users.COUNTRY"], 1),
         (["--where", "users=country = 'FR'", "--by", "tier"], 1),
         (["--where", "users=country = 'FR'", "--by", "country"], 1),
-        (["--partition", "1/2", "-o", "part", "--by", "country"], 1),
         ([], 0),
     ):
         result = CliRunner().invoke(main, ["evaluate", METRIC, *tables, *more])
@@ -259,7 +258,7 @@ def test_the_folders_of_a_glob_that_exist_are_no_patterns(write: Write) -> None:
     assert values("day?/*")[1] == 1
 
 
-def test_statements_records_and_parts_of_paths_that_look_like_patterns(
+def test_statements_and_records_of_paths_that_look_like_patterns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -278,12 +277,10 @@ def test_statements_records_and_parts_of_paths_that_look_like_patterns(
     run("evaluate", METRIC, *tables, "--record", "record.json")
     again = run("evaluate", "--from-record", "record.json", "--trust-record")
     assert "the same as in record.json" in again.stderr
-    for part in ("1/2", "2/2"):
-        run("evaluate", METRIC, *tables, "--partition", part, "-o", "parts[1]")
-    with_folder = ["--temp-directory", "temporary[1]", "--partitions", "2"]
-    for arguments in (["reduce", "parts[1]"], ["evaluate", METRIC, *tables, *with_folder]):
-        result = run(*arguments, "--format", "json")
-        assert json.loads(result.stdout)[0]["value"] == pytest.approx(1 / 3)
+    result = run(
+        "evaluate", METRIC, *tables, "--temp-directory", "temporary[1]", "--format", "json"
+    )
+    assert json.loads(result.stdout)[0]["value"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="this is no name of a file there")

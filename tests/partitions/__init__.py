@@ -1,1 +1,0 @@
-"""Tests of runs in partitions of the users."""
