@@ -225,11 +225,9 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         for where in ("", "source.item_id > 1 OR source.score > 1")
     }
     sizes: dict[str, list[dict[str, Any]]] = {
-        "parquet_rows": [{"files": ["a.parquet"], "item": "it's"}],
         "readable": [{"files": ["a.parquet"]}],
         "condition": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "condition_type": [{"relation": "some_table", "condition": "source.item_id > 1"}],
-        "row_count": [{"relation": "some_table", "list_column": c} for c in (None, "items")],
         "broken_ids": [{"relation": "some_table", "columns": ["user_id", "it's"]}],
         "only_numbers": [{"relation": "some_table", "columns": ["score", "it's"]}],
         "quotes": [{"files": "a.csv", "layout": layout} for layout in (None, Layout("|", 2))],
@@ -352,8 +350,8 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     known = {*context_of(plans), *CUTOFFS[0], *environment().globals, "ref"}
     known |= {*METRIC_PARAMS, *CATALOG.stage_params, *(n for one in SLICES for n in one.params)}
     known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
-    known |= {"files", "item", "list_column"}  # of counts of rows
-    known |= {"column", "pattern", "source", "ids", "trimmed", "layout"}  # of folders and files
+    known |= {"column", "pattern", "source", "ids", "trimmed"}  # of folders and files
+    known |= {"files", "layout"}
     # of catalogs of databases
     known |= {"table_oid", "database_name", "table_name", "asked", "name", "schemas"}
     known |= {"condition", "where", "masked", "seen_is_dropped"}  # of what is left of them
