@@ -68,6 +68,8 @@ if TYPE_CHECKING:
 
 
 _POLL = 0.2  # seconds
+# of a statement; DuckDB nests CTEs, at most 1,000 levels deep, and plans deep ones slowly
+_MOST_QUERIES = 250
 _FEW_ROWS = 10_000  # of a result
 # types of columns that Arrow makes from Python values without loss -> names in DuckDB
 _PLAIN = {
@@ -620,14 +622,17 @@ class DuckDBEngine:
     def _of_result(self, plan: Plan) -> Iterator[str]:
         """Yield the statement of a result: the one that is printed, over tables that are held.
 
-        Stages that other statements read, too, are computed once and held.
+        Stages that other statements read, too, are computed once and held, as are those of plans
+        with many queries.
 
         Raises:
             DataError: a file changed in the meantime.
         """
         with self._running() as passing:
-            for node in plan.nodes(self._held):
-                if node.keep and node.key in self._read and node.key not in self._held:
+            nodes = plan.nodes(self._held)
+            for node in nodes:
+                is_read_again = node.key in self._read or len(nodes) > _MOST_QUERIES
+                if node.keep and is_read_again and node.key not in self._held:
                     self._keep(node)
                     self._held.add(node.key)
             tables = {key: self._kept[key] for key in self._held if key != plan.root.key}

@@ -28,7 +28,7 @@ from sqlmetrics.sql.simplify.relations import (
     tables_of,
     values_of,
 )
-from sqlmetrics.sql.simplify.statement import Statement
+from sqlmetrics.sql.simplify.statement import Readers, Statement
 
 _PLAIN = ("expressions", "from_", "kind", "hint")
 _FILTERED = (*_PLAIN, "where")
@@ -49,10 +49,25 @@ def merge(statement: Statement) -> None:
             for _, table in places:
                 _take(relation, table)
             statement.relations.remove(relation)
-            readers = statement.readers()
+            _read_anew(readers, relation, [reader for reader, _ in places], statement)
     if len(statement.relations) == n_relations:
         for relation in statement.relations[:]:
-            _take_over(relation, statement)
+            if _take_over(relation, statement, readers):
+                readers = statement.readers()
+
+
+def _read_anew(
+    readers: Readers, gone: Relation, changed: Sequence[Relation], statement: Statement
+) -> None:
+    """Renew the places where relations are read, after some have taken a relation in."""
+    of_changed = {reader.name: reader for reader in changed}
+    tables = [
+        (reader, table) for reader in of_changed.values() for table in statement.tables(reader)
+    ]
+    for name in {relation_name(table) for _, table in tables} & readers.keys():
+        others = [place for place in readers[name] if place[0].name not in {gone.name, *of_changed}]
+        new = [(reader, table) for reader, table in tables if relation_name(table) == name]
+        readers[name] = others + new
 
 
 def drop_constant_rows(statement: Statement) -> None:
@@ -203,33 +218,36 @@ def has_name(value: exp.Expr, name: str) -> bool:
     return isinstance(value, exp.Column) and value.name == name
 
 
-def _take_over(reader: Relation, statement: Statement) -> None:
-    """Replace a query that passes rows on, perhaps sorted, by the query that it alone reads."""
+def _take_over(reader: Relation, statement: Statement, readers: Readers) -> bool:
+    """Replace a query that passes rows on, perhaps sorted, by the query that it alone reads.
+
+    Return whether it was replaced.
+    """
     outer = reader.select
     if outer is None or not _has_only(outer, (*_PLAIN, "order")) or len(tables_of(outer)) != 1:
-        return
+        return False
     name = relation_name(tables_of(outer)[0])
     inner = next((r for r in statement.relations if r.name == name and r is not reader), None)
-    if inner is None or inner.select is None or len(statement.readers()[name]) != 1:
-        return
+    if inner is None or inner.select is None or len(readers[name]) != 1:
+        return False
     values, columns = values_of(inner.select), [e.unalias() for e in outer.expressions]
     if not all(isinstance(column, exp.Column | exp.Literal) for column in columns):
-        return
+        return False
     names = [column.name for column in columns if isinstance(column, exp.Column)]
     if len(set(names)) != len(names) or any(name not in values for name in names):
-        return
+        return False
     keys = sort_keys(outer)
     if not all(isinstance(key, exp.Column) and key.table for key in keys) or not all(
         isinstance(values.get(key.name), exp.Column) for key in keys
     ):
-        return  # a column that the result computes may have the name of a key
+        return False  # a column that the result computes may have the name of a key
     if any(find_all(value, *ROWS) for name, value in values.items() if name not in names):
-        return
+        return False
     if any(inner.select.args.get(part) for part in ("distinct", "order", "having")):
-        return
+        return False
     is_total = inner.select.args.get("group") is None and is_grouped(inner.select)
     if is_total and not any(has_aggregate(values[name]) for name in names):
-        return
+        return False
     body = inner.select.copy()
     values = values_of(body)
     order = outer.args.get("order")
@@ -248,3 +266,4 @@ def _take_over(reader: Relation, statement: Statement) -> None:
     )
     reader.tree = body
     statement.relations.remove(inner)
+    return True

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from sqlglot import exp
 
 from sqlmetrics.sql.simplify.facts import HAS_ROWS, Facts, of_select
 from sqlmetrics.sql.simplify.origins import Origins
 from sqlmetrics.sql.simplify.relations import Relation, find_all, relation_name
+
+# name of a relation -> the relations that read it, and their tables that stand for it
+Readers: TypeAlias = dict[str, list[tuple[Relation, exp.Table]]]
 
 
 class Statement:
@@ -61,15 +65,14 @@ class Statement:
             self._tables[relation.name] = relation.tree, hash(relation.tree), tables
         return tables
 
-    def readers(self) -> dict[str, list[tuple[Relation, exp.Table]]]:
+    def readers(self) -> Readers:
         """Find the places where relations are read, by name."""
-        places: dict[str, list[tuple[Relation, exp.Table]]] = {
-            relation.name: [] for relation in self.relations
-        }
+        places: Readers = {relation.name: [] for relation in self.relations}
         for relation in self.relations:
             for table in self.tables(relation):
-                if relation_name(table) in places:
-                    places[relation_name(table)].append((relation, table))
+                name = relation_name(table)
+                if name in places:
+                    places[name].append((relation, table))
         return places
 
     def each(self, simplify: Callable[[Relation, Statement], None]) -> None:
