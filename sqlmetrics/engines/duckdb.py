@@ -781,7 +781,8 @@ class DuckDBEngine:
                 "tables, and no other files",
                 remedy=Message(
                     "pass the file as a table, or pass your own DuckDB connection (",
-                    Argument("connection", ...), ")",
+                    Argument("connection", ...), ")", "; " if remedy_of(why) else "",
+                    remedy_of(why),
                 ),
             )  # fmt: skip
         if isinstance(error, duckdb.BinderException | duckdb.CatalogException):

@@ -43,6 +43,15 @@ CASES: dict[str, tuple[str, str]] = {
         "WITH places AS ( SELECT unnest([1, 2]) AS place, 3 AS three FROM lists_table ) "
         "SELECT three FROM places",
     ),
+    "the name of the elements of a list is no column": (
+        """
+        users AS (SELECT user_id, list(item_id) AS items FROM recs GROUP BY user_id),
+        more AS (SELECT user_id, items, [item + 1 FOR item IN items] AS others FROM users)
+        SELECT more.others FROM more
+        """,
+        "WITH users AS ( SELECT user_id, array_agg(item_id) AS items FROM lists_table "
+        "GROUP BY user_id ) SELECT [item + 1 FOR item IN items] AS others FROM users",
+    ),
     "DISTINCT of rows that unnest makes stays": (
         """
         users AS (SELECT user_id, [user_id, user_id] AS twice FROM recs GROUP BY user_id),

@@ -136,10 +136,10 @@ def _spell_using(select: exp.Select, outputs: Mapping[str, set[str]]) -> None:
         alias = alias_of(join.this)
         join.set("on", None)
         join.set("using", [named(name) for name in columns])
-        for column in columns_in(select):
-            of = merged.get(column.name) if column.name in columns else None
-            is_merged = of is not None and column.table in (of, alias)
-            if is_merged and not is_hidden(column, select):
+        found = [column for column in columns_in(select) if not is_hidden(column, select)]
+        for column in found:
+            of = merged.get(column.name)
+            if of is not None and column.name in columns and column.table in (of, alias):
                 column.set("table", None)
 
 
