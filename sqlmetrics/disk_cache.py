@@ -1,4 +1,4 @@
-"""Values kept between processes in the user's cache directory, such as plans.
+"""Values kept between processes in the user's cache directory, such as compiled templates.
 
 Values are pickled, and reading them runs code. Only regular files that belong to the user, and that
 nobody else can write to, are read. A digest of their name and content detects damaged and exchanged
@@ -10,13 +10,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import io
 import os
 import pickle
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 class DiskCache:
-    """Values of one kind, such as plans, by a text that distinguishes them.
+    """Values of one kind, such as compiled templates, by a text that distinguishes them.
 
     Nothing is written if Python does not write compiled modules either
     (`PYTHONDONTWRITEBYTECODE`).
@@ -38,7 +37,6 @@ class DiskCache:
     Args:
         kind: the name of the folder.
         made_by: everything that values depend on beside their key: versions and source files.
-        shared: objects that values refer to but do not contain, by a name.
         most_files: the number of files to keep; the oldest are removed.
     """
 
@@ -46,12 +44,10 @@ class DiskCache:
         self,
         kind: str,
         made_by: Iterable[str],
-        shared: Mapping[str, object] | None = None,
         most_files: int = 50,
     ) -> None:
         self._folder = folder() / kind
         self._made_by = (__version__, sys.version, *made_by)
-        self._shared = shared or {}
         self._most_files = most_files
 
     def load(self, key: str) -> Any:
@@ -67,7 +63,7 @@ class DiskCache:
             digest, pickled = content[:_DIGEST], content[_DIGEST:]
             if _digest(path, pickled) != digest:
                 return None
-            return _Unpickler(io.BytesIO(pickled), self._shared).load()
+            return pickle.loads(pickled)
         except Exception:
             return None
 
@@ -76,9 +72,7 @@ class DiskCache:
         if sys.dont_write_bytecode or not hasattr(os, "geteuid"):
             return
         with contextlib.suppress(Exception):
-            pickled = io.BytesIO()
-            _Pickler(pickled, self._shared).dump(value)
-            content = pickled.getvalue()
+            content = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
             if len(content) > _MOST_BYTES:
                 return
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -154,25 +148,3 @@ def _digest(path: Path, content: bytes) -> bytes:
 def _opened(path: str, flags: int) -> int:
     # without O_NONBLOCK, opening a FIFO would wait for a writer
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-
-
-class _Pickler(pickle.Pickler):
-    """Writes the names of shared objects in place of the objects."""
-
-    def __init__(self, file: io.BytesIO, shared: Mapping[str, object]) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self._names = {id(value): name for name, value in shared.items()}
-
-    def persistent_id(self, value: Any) -> str | None:
-        return self._names.get(id(value))
-
-
-class _Unpickler(pickle.Unpickler):
-    """Reads the names of shared objects as these objects."""
-
-    def __init__(self, file: io.BytesIO, shared: Mapping[str, object]) -> None:
-        super().__init__(file)
-        self._shared = shared
-
-    def persistent_load(self, name: str) -> object:
-        return self._shared[name]

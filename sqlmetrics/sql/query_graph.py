@@ -315,19 +315,6 @@ class Plan:
         """Return the nodes to compute before the result in separate statements, in order."""
         return [node for node in barriers([self.root], have) if node is not self.root]
 
-    def reads(self, have: Collection[str] = ()) -> dict[str, int]:
-        """Return the number of times that the plan reads each input table."""
-        tables = set(have)
-        counts: dict[str, int] = {}
-        for node in [*self.barriers(have), self.root]:
-            statement = Plan(node).nodes(tables)
-            for reader in statement:
-                for parent in reader.parents.values() if reader.key not in tables else ():
-                    if parent.is_input:
-                        counts[parent.name] = counts.get(parent.name, 0) + 1
-            tables.add(node.key)
-        return counts
-
     def statement(
         self,
         tables: Mapping[str, str] | None = None,
