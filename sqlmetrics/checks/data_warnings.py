@@ -128,7 +128,11 @@ class DataWarnings:
 
     def stages(self, requests: Sequence[MetricRequest], check: bool | None) -> set[str]:
         """Return the identities of the stages that the checks of a result will read."""
-        if not requests or check is False or self.trusted or self.why_unchecked(check):
+        if not requests or check is False or self.trusted:
+            return set()
+        if check is None and "recommendations" not in self._read_by(requests):
+            return set()
+        if self.why_unchecked(check):
             return set()
         cutoffs = cutoff_context(unique(request.k for request in requests))
         nodes = [

@@ -219,7 +219,7 @@ class DuckDBEngine:
         other._bound, other._files = {}, []
         other._kept = {key: name for key, name in self._kept.items() if key in identities}
         other._shared = set(other._kept.values())
-        other._held, other._read = self._held & identities, set()
+        other._held, other._read = self._held & identities, set(self._read)
         for name in relations & self._bound.keys():
             other._bound[name] = self._bound[name]
             other.connection.register(name, self._bound[name])
@@ -602,14 +602,16 @@ class DuckDBEngine:
     def holding(self, nodes: Sequence[Node]) -> Iterator[None]:
         """Compute nodes once for all plans in this context, and drop them afterwards."""
         before, wanted = set(self._kept), {node.key for node in nodes}
-        with self._running() as passing:
-            self._compute_first([node for root in nodes for node in Plan(root).nodes()], passing)
-            for node in nodes:
-                if node.key not in self._kept:
-                    self._materialise(node.key, node.name, self._text(node, self._kept))
-                    self._kept[node.key] = node.key
-        self._held |= wanted
         try:
+            with self._running() as passing:
+                read = [node for root in nodes for node in Plan(root).nodes()]
+                tables = self._compute_first(read, passing)
+                for node in nodes:
+                    if node.key not in self._kept:
+                        text = self._text(node, {**tables, **self._kept})
+                        self._materialise(node.key, node.name, text)
+                        self._kept[node.key] = node.key
+            self._held |= wanted
             yield
         finally:
             self.forget([key for key in self._kept if key not in before])
@@ -632,7 +634,8 @@ class DuckDBEngine:
             nodes = plan.nodes(self._held)
             for node in nodes:
                 is_read_again = node.key in self._read or len(nodes) > _MOST_QUERIES
-                if node.keep and is_read_again and node.key not in self._held:
+                is_new = node.key not in self._held and node.key != plan.root.key
+                if node.keep and is_read_again and is_new:
                     self._keep(node)
                     self._held.add(node.key)
             tables = {key: self._kept[key] for key in self._held if key != plan.root.key}

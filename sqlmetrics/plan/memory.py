@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from weakref import WeakKeyDictionary
+
 from sqlmetrics.engines.base import EmbeddedEngine, Engine
 from sqlmetrics.errors import DataError, EngineError
 from sqlmetrics.sql.quoting import identifier, literal, path_literal
@@ -9,21 +12,32 @@ from sqlmetrics.tables.schema import Source, Table
 
 _OF_ROW = 40  # bytes of a score in a list, and of the copies that sorting makes
 _SHARE = 1 / 2  # of the memory limit; the rest is for joins and aggregates
+_fitting: WeakKeyDictionary[Engine, dict[str, bool]] = WeakKeyDictionary()  # by relations
 
 
-def lists_fit(engine: Engine, lists: Table | None) -> bool:
-    """Return whether the scores of all lists fit into half of the memory limit.
+def lists_fit(engine: Engine, tables: Iterable[Table]) -> bool:
+    """Return whether the items of each of these tables fit into half of the memory limit.
 
     Sources with an unknown number of rows, such as CSV files, count as empty.
     """
     embedded = engine.embedded
-    if embedded is None or lists is None:
+    sources = [table.sources for table in tables]
+    if embedded is None or not sources:
         return True
-    try:
-        rows = sum(_rows_of(embedded, source) or 0 for source in lists.sources)
-    except (DataError, EngineError):  # input validation explains the error
-        return True
-    return not rows or rows * _OF_ROW <= _SHARE * embedded.memory_limit()
+    fitting = _fitting.setdefault(engine, {})
+    key = repr([[source.relation for source in of_table] for of_table in sources])
+    if key not in fitting:
+        try:
+            rows = max(
+                sum(_rows_of(embedded, source) or 0 for source in of_table) for of_table in sources
+            )
+            fits = not rows or rows * _OF_ROW <= _SHARE * embedded.memory_limit()
+        except (DataError, EngineError):  # input validation explains the error
+            return True
+        if not all(source.is_held for of_table in sources for source in of_table):
+            return fits  # the rows may change
+        fitting[key] = fits
+    return fitting[key]
 
 
 def _rows_of(engine: EmbeddedEngine, source: Source) -> int | None:
@@ -45,7 +59,7 @@ def _rows_of(engine: EmbeddedEngine, source: Source) -> int | None:
 
 
 def _number(engine: EmbeddedEngine, source: Source, query: str) -> int:
-    """Run a query that counts; its text needs no Jinja, which a run with a kept plan omits."""
+    """Run a query that counts."""
     return int(engine.query(query, source.label)[0]["n"] or 0)
 
 

@@ -22,6 +22,8 @@ from sqlmetrics.plan.planner import CUTOFFS_OF_ROWS, Planner
 from sqlmetrics.sql.exact_sums import exact
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 
+_LISTS = ("recommendations", "interactions", "baseline")  # tables that alternatives keep in memory
+
 
 def physical(planner: Planner, plan: Plan, engine: Engine | None = None) -> Plan:
     """Plan how an engine runs a logical plan.
@@ -49,7 +51,7 @@ def _fits(planner: Planner, nodes: Iterable[Node], engine: Engine | None) -> boo
     return (
         engine is None
         or not any(_called(node) in names for node in nodes)
-        or lists_fit(engine, planner.tables.get("recommendations"))
+        or lists_fit(engine, [planner.tables[name] for name in _LISTS if name in planner.tables])
     )
 
 

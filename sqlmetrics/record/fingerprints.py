@@ -20,7 +20,6 @@ from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 from sqlmetrics.tables.schema import ATTRIBUTES
 
-_ENDS = 1 << 20  # number of bytes read at both ends of a file
 _ORDER = "row_number"  # a column with the position of a row, which is not part of the content
 
 _WHOLE = re.compile(r"(TINYINT|SMALLINT|INTEGER|BIGINT|UTINYINT|USMALLINT|UINTEGER)\Z")

@@ -270,7 +270,7 @@ class Rendered(Node):
 
 
 def _printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = False) -> str:
-    from sqlmetrics.sql.transpile import printed  # needs sqlglot; see `syntax`
+    from sqlmetrics.sql.transpile import printed
 
     return printed(tree, dialect, pretty, is_input)
 

@@ -88,6 +88,9 @@ def _numbers(select: exp.Select, facts: AllFacts) -> dict[str, int]:
         return {}
     numbers: dict[str, int] = {}
     tables = tables_of(select)
+    n_series = 0 if tables else 1  # anything more would repeat the numbers
+    if sum(bool(find_all(value, *ROWS)) for value in select.expressions) > n_series:
+        return {}
     for name, value in values_of(select).items():
         if isinstance(value, exp.Column) and tables:
             last = _facts_of(tables[0], facts).numbers.get(value.name)
@@ -129,7 +132,8 @@ def _has_rows(select: exp.Select, facts: AllFacts) -> bool:
     """Does a SELECT read a single table, which has rows, and keep all of them?"""
     tables = tables_of(select)
     filtered = any(select.args.get(part) for part in ("where", "having", "joins"))
-    return len(tables) == 1 and not filtered and _facts_of(tables[0], facts).has_rows
+    is_whole = len(tables) == 1 and not filtered and not _repeats_rows(select)
+    return is_whole and _facts_of(tables[0], facts).has_rows
 
 
 def _has_one_row(select: exp.Select, facts: AllFacts) -> bool:
@@ -161,9 +165,11 @@ def _unique(select: exp.Select, facts: AllFacts) -> list[frozenset[str]]:
         return [frozenset(select.named_selects)]
     names = {value: name for name, value in values_of(select).items()}
     group = select.args.get("group")
+    if _repeats_rows(select):
+        return []
     if group is not None:
         return _named(group.expressions, names)
-    if is_grouped(select) or _repeats_rows(select):
+    if is_grouped(select):
         return []
     unique: list[frozenset[str]] = []
     for window, name in names.items():

@@ -18,6 +18,7 @@ from sqlmetrics.sql.simplify.relations import (
     has_aggregate,
     is_correlated,
     is_grouped,
+    is_of_list,
     is_of_result,
     joins_of,
     named,
@@ -200,8 +201,12 @@ def _take(relation: Relation, table: exp.Table) -> None:
 
 
 def _columns_of(select: exp.Select) -> list[exp.Column]:
-    """Find the columns of a SELECT, without the names of options of functions that read files."""
-    return find_all(select, exp.Column, stops=(exp.Table,))
+    """Find the columns of a SELECT.
+
+    Names of options of functions that read files, and of elements of lists, are no columns.
+    """
+    columns = find_all(select, exp.Column, stops=(exp.Table,))
+    return [column for column in columns if not is_of_list(column)]
 
 
 def _replace(column: exp.Column, value: exp.Expr) -> None:

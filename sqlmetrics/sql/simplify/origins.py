@@ -10,6 +10,7 @@ from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
     equal_columns,
+    find_all,
     is_outer,
     joins_of,
     parts_of,
@@ -32,7 +33,7 @@ class Origins:
         self.unions: Mapping[str, Sequence[exp.Select]] = {
             relation.name: relation.branches()
             for relation in relations
-            if isinstance(relation.tree, exp.Union) and not relation.is_fixed
+            if not relation.is_fixed and _is_union(relation)
         }
 
     def columns_of(self, name: str) -> list[str]:
@@ -86,6 +87,8 @@ class Origins:
         """
         if branches := self.unions.get(columns[0]):
             names = branches[0].named_selects
+            if any(name not in names for name in columns[1]):  # in another case, for example
+                return set()
             places = [names.index(name) for name in columns[1]]
             of_branches = [
                 self._of_values(branch, [branch.selects[place].unalias() for place in places])
@@ -101,6 +104,16 @@ class Origins:
     def _of_values(self, select: exp.Select, values: Sequence[exp.Expr | None]) -> set[_Columns]:
         of_select = [value for value in values if isinstance(value, exp.Column)]
         return self._of_columns(select, of_select) if len(of_select) == len(values) else set()
+
+
+def _is_union(relation: Relation) -> bool:
+    """Is a relation made of SELECTs whose rows UNION puts together by the places of columns?"""
+    parts = find_all(relation.tree, exp.SetOperation)
+    return (
+        bool(parts)
+        and not relation.alias_columns
+        and all(isinstance(part, exp.Union) and not part.args.get("by_name") for part in parts)
+    )
 
 
 def _name_of(table: exp.Expr) -> str:

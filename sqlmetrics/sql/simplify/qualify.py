@@ -11,6 +11,7 @@ from sqlmetrics.sql.simplify.relations import (
     branches_of,
     find_all,
     is_among,
+    is_of_list,
     is_of_result,
     joins_of,
     names_in_using,
@@ -51,7 +52,7 @@ def _qualify_select(
         if isinstance(node, exp.Query):
             _qualify(node, outputs, [sources, *outer])
         elif isinstance(node, exp.Column) and not node.table:
-            if node.name in shared or is_of_result(node, tree) or _is_of_list(node):
+            if node.name in shared or is_of_result(node, tree) or is_of_list(node):
                 continue
             owner = _owner(node.name, [sources, *outer])
             if owner:
@@ -97,16 +98,10 @@ def _reads_its_aliases(select: exp.Select, outputs: Mapping[str, Sequence[str]])
         not node.table
         and node.name not in shared
         and not is_of_result(node, select)
-        and not _is_of_list(node)
+        and not is_of_list(node)
         for node in own_nodes(select)
         if isinstance(node, exp.Column)
     )
-
-
-def _is_of_list(column: exp.Column) -> bool:
-    """Is a name that of the elements in `[… FOR name IN list]`?"""
-    around = column.find_ancestor(exp.Comprehension, exp.Select)
-    return isinstance(around, exp.Comprehension) and around.expression.name == column.name
 
 
 def _known(table: exp.Expr, outputs: Mapping[str, Sequence[str]]) -> Sequence[str] | None:

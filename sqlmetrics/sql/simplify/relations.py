@@ -234,6 +234,12 @@ def is_in_order(column: exp.Column, select: exp.Select) -> bool:
     return order is not None and column.find_ancestor(exp.Order, exp.Window) is order
 
 
+def is_of_list(column: exp.Column) -> bool:
+    """Is a name that of the elements in `[… FOR name IN list]`?"""
+    around = column.find_ancestor(exp.Comprehension, exp.Select)
+    return isinstance(around, exp.Comprehension) and around.expression.name == column.name
+
+
 def is_of_result(column: exp.Column, select: exp.Select) -> bool:
     """Does ORDER BY name a column of the result here?"""
     return not column.table and is_in_order(column, select) and column.name in select.named_selects
