@@ -224,6 +224,18 @@ def test_a_check_that_fails_is_a_warning(tmp_path: Path) -> None:
         assert "data checks failed: the query for old_shop" in results[1].html
 
 
+def test_a_check_that_cannot_be_rendered_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "checks").mkdir()
+    text = BROKEN.replace("item > 12", "item_id > {{ of_the_old_shop }}")
+    (tmp_path / "checks" / "old_shop.sql.j2").write_text(text)
+    with sm.Evaluator(**TABLES, templates=tmp_path) as evaluator:
+        results: list[Any] = []
+        found = warned(lambda: results.append(evaluator.evaluate("ndcg@2")))
+    assert len(results[0]) == 2
+    assert found[-1].startswith("data checks failed: ")
+    assert "of_the_old_shop" in found[-1]
+
+
 def test_a_table_that_only_checks_cannot_read_is_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "history.parquet"
     HISTORY.to_parquet(path)

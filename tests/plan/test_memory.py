@@ -53,7 +53,7 @@ def fit(limit: str = SMALL, **given: Any) -> bool:
     options = {} if "connection" in given else {"memory_limit": limit}
     with Evaluator(**given, **options) as evaluator:
         session = evaluator._session
-        return lists_fit(session.engine, session.tables["recommendations"])
+        return lists_fit(session.engine, [session.tables["recommendations"]])
 
 
 def test_rows_of_all_kinds_of_tables(

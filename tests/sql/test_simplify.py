@@ -52,6 +52,34 @@ CASES: dict[str, tuple[str, str]] = {
         "WITH users AS ( SELECT user_id, array_agg(item_id) AS items FROM lists_table "
         "GROUP BY user_id ) SELECT [item + 1 FOR item IN items] AS others FROM users",
     ),
+    "elements of a list keep their name beside a column of this name": (
+        """
+        lists AS (SELECT user_id, list(item_id) AS items, max(score) AS best FROM recs
+            GROUP BY user_id),
+        named AS (SELECT items AS chosen, best AS item FROM lists)
+        SELECT [item + 1 FOR item IN chosen] AS others FROM named
+        """,
+        "WITH lists AS ( SELECT user_id, array_agg(item_id) AS items FROM lists_table "
+        "GROUP BY user_id ) SELECT [item + 1 FOR item IN items] AS others FROM lists",
+    ),
+    "a LEFT JOIN that repeats the rows of groups stays": (
+        """
+        copies AS (SELECT user_id, unnest(list(item_id)) AS copy FROM truth GROUP BY user_id)
+        SELECT recs.user_id FROM recs LEFT JOIN copies ON copies.user_id = recs.user_id
+        """,
+        "WITH copies AS ( SELECT user_id, unnest(array_agg(item_id)) AS copy FROM truth_table "
+        "GROUP BY user_id ) SELECT user_id FROM lists_table AS recs LEFT JOIN copies "
+        "USING (user_id)",
+    ),
+    "a UNION that spells a column in another case": (
+        """
+        users AS (SELECT user_id FROM recs GROUP BY user_id),
+        ones AS (SELECT USER_ID FROM recs UNION ALL SELECT user_id FROM recs)
+        SELECT ones.user_id FROM ones INNER JOIN users ON users.user_id = ones.user_id
+        """,
+        "WITH ones AS ( SELECT user_id FROM lists_table UNION ALL "
+        "SELECT user_id FROM lists_table ) SELECT user_id FROM ones",
+    ),
     "DISTINCT of rows that unnest makes stays": (
         """
         users AS (SELECT user_id, [user_id, user_id] AS twice FROM recs GROUP BY user_id),

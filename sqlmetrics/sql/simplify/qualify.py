@@ -14,6 +14,7 @@ from sqlmetrics.sql.simplify.relations import (
     is_of_list,
     is_of_result,
     joins_of,
+    named,
     names_in_using,
     own_nodes,
     relation_name,
@@ -51,12 +52,14 @@ def _qualify_select(
     for node in own_nodes(tree):
         if isinstance(node, exp.Query):
             _qualify(node, outputs, [sources, *outer])
-        elif isinstance(node, exp.Column) and not node.table:
-            if node.name in shared or is_of_result(node, tree) or is_of_list(node):
-                continue
-            owner = _owner(node.name, [sources, *outer])
-            if owner:
-                node.set("table", exp.to_identifier(owner))
+        elif isinstance(node, exp.Column):
+            if not node.table:
+                if node.name in shared or is_of_result(node, tree) or is_of_list(node):
+                    continue
+                owner = _owner(node.name, [sources, *outer])
+                if owner:
+                    node.set("table", exp.to_identifier(owner))
+            _spell(node, [sources, *outer])
 
 
 _UNKNOWN_PARTS = ("qualify", "limit", "offset", "sample", "windows", "laterals", "pivots")
@@ -112,6 +115,15 @@ def _known(table: exp.Expr, outputs: Mapping[str, Sequence[str]]) -> Sequence[st
     if isinstance(table, exp.Subquery):
         return list(table.this.named_selects)
     return outputs.get(relation_name(table))
+
+
+def _spell(column: exp.Column, levels: Sequence[Sources]) -> None:
+    """Spell a column as its table does: passes compare names, and DuckDB ignores their case."""
+    names = next((sources[column.table] for sources in levels if column.table in sources), None)
+    if names and column.name not in names:
+        same = [name for name in names if name.lower() == column.name.lower()]
+        if len(same) == 1:
+            column.set("this", named(same[0]))
 
 
 def _owner(column: str, levels: Sequence[Sources]) -> str:
