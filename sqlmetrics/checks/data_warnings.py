@@ -112,10 +112,7 @@ class DataWarnings:
             check: run data checks; None: only with DuckDB, on lists that the result reads and that
                 are not too long.
         """
-        if not requests or check is False or self.trusted:
-            return []
-        read = self._read_by(requests)
-        if check is None and "recommendations" not in read:
+        if not self._applies(requests, check):
             return []
         if check is None and self.engine.embedded is None:
             return [SqlmetricsWarning(_NOT_DUCKDB)]
@@ -128,23 +125,23 @@ class DataWarnings:
 
     def stages(self, requests: Sequence[MetricRequest], check: bool | None) -> set[str]:
         """Return the identities of the stages that the checks of a result will read."""
-        if not requests or check is False or self.trusted:
-            return set()
-        if check is None and "recommendations" not in self._read_by(requests):
-            return set()
-        if self.why_unchecked(check):
+        if not self._applies(requests, check) or self.why_unchecked(check):
             return set()
         cutoffs = cutoff_context(unique(request.k for request in requests))
-        nodes = [
-            node
+        read = self._read_by(requests)
+        plans = [
+            self.planner.check(applied, {**values, **cutoffs})
             for values in self._settings(requests)
-            for check_, needs in applicable(
-                self.planner, values, {"warning"}, self._read_by(requests)
-            )
+            for applied, needs in applicable(self.planner, values, {"warning"}, read)
             if not times_that_differ(self.planner, needs)
-            for node in self.planner.check(check_, {**values, **cutoffs}).nodes()
         ]
-        return {node.key for node in nodes if node.keep}
+        return {node.key for plan in plans for node in plan.nodes() if node.keep}
+
+    def _applies(self, requests: Sequence[MetricRequest], check: bool | None) -> bool:
+        """Return whether the checks are about a result; by default, only about its lists."""
+        if not requests or check is False or self.trusted:
+            return False
+        return check is not None or "recommendations" in self._read_by(requests)
 
     def noticed(self, requests: Sequence[MetricRequest], check: bool | None) -> Noticed:
         """Return the warnings for a report, or the reason for skipped checks."""

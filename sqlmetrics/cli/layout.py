@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlmetrics.cli import paper
 from sqlmetrics.cli.tables import SIGNS, Marks, table_text
 from sqlmetrics.errors import UsageError, example_rows
-from sqlmetrics.lazy import lazy
 from sqlmetrics.rows import PROSE, TEXT, Rows
 from sqlmetrics.stats.leaderboard import (
     BEST,
@@ -27,10 +27,6 @@ from sqlmetrics.wording import rounded
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from sqlmetrics.cli import paper
-else:
-    (paper,) = lazy("sqlmetrics.cli.paper")
 
 
 _BY_SUFFIX = {

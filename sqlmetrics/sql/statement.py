@@ -25,29 +25,32 @@ from sqlmetrics.sql.simplify.spelling import drop_aliases
 NO_TABLES: Mapping[str, str] = MappingProxyType({})
 
 
-def statement(plan: Plan, dialect: str = DIALECT, tables: Mapping[str, str] = NO_TABLES) -> str:
-    """Print a plan as one statement, simplified; `tables` names nodes that exist as tables.
+def statement(plan: Plan, dialect: str = DIALECT) -> str:
+    """Print a plan as one statement, simplified.
 
     Raises:
         UsageError: a query has something that the dialect cannot express.
     """
-    # of several joins by USING, DataFusion finds the names ambiguous
-    relations = simplify(relations_of(plan, dialect, tables), using=dialect != "datafusion")
-    return printed(relations, dialect)
+    return printed(_simplified(plan, dialect), dialect)
 
 
 def to_run(plan: Plan, dialect: str = DIALECT, tables: Mapping[str, str] = NO_TABLES) -> str:
     """Print a plan as the statement that an engine runs; see `statement`.
 
     It is the printed statement with hints: scanning a table twice is cheaper than a copy of it.
+    `tables` names nodes that exist as tables.
 
     Raises:
         UsageError: a query has something that the dialect cannot express.
     """
-    relations = simplify(relations_of(plan, dialect, tables), using=dialect != "datafusion")
-    return printed(
-        relations, dialect, _read_often(relations) if keeps_materialized(dialect) else ()
-    )
+    relations = _simplified(plan, dialect, tables)
+    in_place = _read_often(relations) if keeps_materialized(dialect) else ()
+    return printed(relations, dialect, in_place)
+
+
+def _simplified(plan: Plan, dialect: str, tables: Mapping[str, str] = NO_TABLES) -> list[Relation]:
+    # of several joins by USING, DataFusion finds the names ambiguous
+    return simplify(relations_of(plan, dialect, tables), using=dialect != "datafusion")
 
 
 def _read_often(relations: Sequence[Relation]) -> list[str]:
@@ -148,7 +151,7 @@ def relations_of(
     for node in nodes:
         if node.key in tables and node is not plan.root:
             names[node.key] = tables[node.key]
-            known[tables[node.key]] = columns_of(node)
+            known[tables[node.key]] = _columns_of(node)
             continue
         names[node.key] = new_name(node.name, taken)
         taken.add(names[node.key])
@@ -162,7 +165,7 @@ def relations_of(
     return qualified(relations, known)
 
 
-def columns_of(node: Node) -> Sequence[str]:
+def _columns_of(node: Node) -> Sequence[str]:
     """Return the names of the columns of a node."""
     if isinstance(node, Query):
         return node.columns

@@ -212,28 +212,24 @@ SELECT item_id, count(*) OVER () AS n_found FROM recommendations WHERE item > 12
 """
 
 
-def test_a_check_that_fails_is_a_warning(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [("item", "the query for old_shop"), ("item_id > {{ of_the_old_shop }} AND item_id", "")],
+    ids=["the engine rejects it", "it cannot be rendered"],
+)
+def test_a_check_that_fails_is_a_warning(tmp_path: Path, item: str, said: str) -> None:
     (tmp_path / "checks").mkdir()
-    (tmp_path / "checks" / "old_shop.sql.j2").write_text(BROKEN)
+    template = tmp_path / "checks" / "old_shop.sql.j2"
+    template.write_text(BROKEN.replace("item > 12", f"{item} > 12"))
+    said = said or str(template)
     with sm.Evaluator(**TABLES, templates=tmp_path) as evaluator:
         results: list[Any] = []
         found = warned(lambda: results.append(evaluator.evaluate("ndcg@2")))
         assert len(results[0]) == 2
-        assert found[-1].startswith("data checks failed: the query for old_shop")
+        assert found[-1].startswith(f"data checks failed: {said}")
+        assert ("of_the_old_shop" in found[-1]) == (item != "item")
         assert warned(lambda: results.append(evaluator.report("ndcg@2", examples=False))) == []
-        assert "data checks failed: the query for old_shop" in results[1].html
-
-
-def test_a_check_that_cannot_be_rendered_is_a_warning(tmp_path: Path) -> None:
-    (tmp_path / "checks").mkdir()
-    text = BROKEN.replace("item > 12", "item_id > {{ of_the_old_shop }}")
-    (tmp_path / "checks" / "old_shop.sql.j2").write_text(text)
-    with sm.Evaluator(**TABLES, templates=tmp_path) as evaluator:
-        results: list[Any] = []
-        found = warned(lambda: results.append(evaluator.evaluate("ndcg@2")))
-    assert len(results[0]) == 2
-    assert found[-1].startswith("data checks failed: ")
-    assert "of_the_old_shop" in found[-1]
+        assert f"data checks failed: {said}" in results[1].html
 
 
 def test_a_table_that_only_checks_cannot_read_is_a_warning(tmp_path: Path) -> None:
