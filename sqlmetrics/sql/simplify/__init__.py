@@ -21,15 +21,12 @@ def simplify(relations: list[Relation], using: bool = True) -> list[Relation]:
     while before != (before := statement.look()):
         columns.drop_unread(statement)
         statement.each(joins.drop_unread)
-        statement.each(joins.merge_copies)
         statement.each(constants.fold)
         merge.drop_constant_rows(statement)
         guards.drop(statement)
         statement.each(grouping.ungroup_single_rows)
         constants.ungroup(statement)
-        statement.each(grouping.read_from_base)
-        if not grouping.group_after_join(statement):
-            merge.merge(statement)
+        merge.merge(statement)
     if using:
         joins.spell_using(relations)
     spelling.spell(relations)

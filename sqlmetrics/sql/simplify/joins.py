@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from sqlmetrics.sql.simplify.facts import AllFacts, is_lookup
+from sqlmetrics.sql.simplify.facts import is_lookup
 from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
@@ -44,31 +44,6 @@ def _drop_first(select: exp.Select, statement: Statement) -> None:
     if own is not None and own.one_row and not _is_read(select, alias_of(first), first):
         select.args["from_"].set("this", joins[0].this)
         select.set("joins", joins[1:])
-
-
-def merge_copies(relation: Relation, statement: Statement) -> None:
-    """Read a relation once where a query joins each of its rows to itself."""
-    for select in relation.branches():
-        for join in joins_of(select):
-            other = _same_row(select, join, statement.facts)
-            if other is None:
-                continue
-            drop_join(select, join)
-            for column in columns_in(select):
-                if column.table == alias_of(join.this):
-                    column.set("table", exp.to_identifier(other))
-
-
-def _same_row(select: exp.Select, join: exp.Join, facts: AllFacts) -> str | None:
-    """Find the table of a SELECT whose row a join finds again."""
-    name, base = relation_name(join.this), tables_of(select)[0]
-    if not name or relation_name(base) != name or not is_lookup(join, facts):
-        return None
-    pairs = equal_columns(join)
-    same = pairs is not None and all(
-        own.name == other.name and other.table == alias_of(base) for own, other in pairs
-    )
-    return alias_of(base) if same else None
 
 
 def _changes_nothing(select: exp.Select, join: exp.Join, statement: Statement) -> bool:

@@ -31,15 +31,8 @@ class Origins:
             relation.name: relation.select for relation in relations if relation.select is not None
         }
         self.unions: Mapping[str, Sequence[exp.Select]] = {
-            relation.name: relation.branches()
-            for relation in relations
-            if not relation.is_fixed and _is_union(relation)
+            relation.name: relation.branches() for relation in relations if _is_union(relation)
         }
-
-    def columns_of(self, name: str) -> list[str]:
-        """Return the columns of a relation, or none if passes do not know its query."""
-        select = self.selects.get(name)
-        return [] if select is None else list(select.named_selects)
 
     def is_found(self, select: exp.Select, join: exp.Join) -> bool:
         """Does every row of a SELECT find a row in a table that it joins by equal columns?"""
@@ -108,11 +101,11 @@ class Origins:
 
 def _is_union(relation: Relation) -> bool:
     """Is a relation made of SELECTs whose rows UNION puts together by the places of columns?"""
-    parts = find_all(relation.tree, exp.SetOperation)
-    return (
-        bool(parts)
-        and not relation.alias_columns
-        and all(isinstance(part, exp.Union) and not part.args.get("by_name") for part in parts)
+    if relation.is_fixed or relation.alias_columns or isinstance(relation.tree, exp.Select):
+        return False
+    return all(
+        isinstance(part, exp.Union) and not part.args.get("by_name")
+        for part in find_all(relation.tree, exp.SetOperation)
     )
 
 
