@@ -5,7 +5,7 @@
 The commands run alternately, each in a separate Python process, after one warm-up. The script
 prints medians of CPU seconds and seconds from start to end of the process, and their ratios.
 Compiled modules are kept in a temporary directory, as in an installation; compiled templates are
-kept in the user's cache directory. "DuckDB, by hand" computes the same two metrics without checks,
+kept by Jinja. "DuckDB, by hand" computes the same two metrics without checks,
 in a process that imports only DuckDB.
 """
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlmetrics.disk_cache import DiskCache, state_of
 from sqlmetrics.errors import TemplateError, UsageError, suggestion
 from sqlmetrics.metrics.front_matter import (
     SUFFIX,
@@ -179,18 +178,8 @@ class _BuiltIn:
 
 @functools.cache
 def _built_in() -> _BuiltIn:
-    """Read the templates of the package, once per process; they are kept between processes."""
+    """Read the templates of the package, once per process."""
     root = template_root()
-    cache = DiskCache("templates", [state_of(Path(__file__).resolve().parents[1], root)])
-    known = cache.load("built-in")
-    if isinstance(known, _BuiltIn):
-        return known
-    known = _read_built_in(root)
-    cache.save("built-in", known)
-    return known
-
-
-def _read_built_in(root: Path) -> _BuiltIn:
     settings, physical = root / "settings.toml", root / "physical"
     return _BuiltIn(
         metrics=[

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Sequence
 from typing import Any
 
 import jinja2
+from jinja2.bccache import Bucket, FileSystemBytecodeCache
 from jinja2.sandbox import SandboxedEnvironment
 
 from sqlmetrics.errors import DataError, UndefinedNameError, UsageError
 from sqlmetrics.messages import Message, filled, set_to
 from sqlmetrics.metrics.catalog import template_root
-from sqlmetrics.sql.compiled_templates import CompiledTemplates
 from sqlmetrics.sql.quoting import identifier, literal, path_literal
 
 DEMO = "demo"  # macros that evaluations do not use and that are not compiled for them
@@ -28,6 +29,21 @@ class _Undefined(jinja2.StrictUndefined):
         self._undefined_exception = error
 
 
+class _Compiled(FileSystemBytecodeCache):
+    """Jinja's cache of compiled templates; a process that cannot write it is only slower."""
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with contextlib.suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
+def _compiled() -> _Compiled | None:
+    """Return the cache in the user's private folder of temporary files, if there is one."""
+    with contextlib.suppress(OSError, RuntimeError):
+        return _Compiled(pattern=f"sqlmetrics-jinja-{jinja2.__version__}-%s.cache")
+    return None
+
+
 def new_environment() -> jinja2.Environment:
     """Build the environment that renders every template; macros and quoting are its globals."""
     root = template_root()
@@ -36,7 +52,7 @@ def new_environment() -> jinja2.Environment:
         undefined=_Undefined,
         autoescape=False,  # SQL, not HTML: names and values pass through ident() and literal()
         keep_trailing_newline=True,
-        bytecode_cache=CompiledTemplates(),
+        bytecode_cache=_compiled(),
     )
     env.globals.update(
         ident=identifier,
