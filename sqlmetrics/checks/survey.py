@@ -6,6 +6,7 @@ The survey does not stop at the first finding. Input validation finds broken tab
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sqlmetrics.checks.bounds import bounds_of
 from sqlmetrics.checks.validate import Finding, broken_rules, finding_of
 from sqlmetrics.engines.base import Engine
-from sqlmetrics.errors import DataError, TemplateError
+from sqlmetrics.errors import DataError, SqlmetricsError, TemplateError
 from sqlmetrics.messages import Message, Spelling, in_python
 from sqlmetrics.metrics.front_matter import LEVELS, Check
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
@@ -21,7 +22,7 @@ from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.rows import COUNT, TEXT, Rows
-from sqlmetrics.sql.query_graph import Node
+from sqlmetrics.sql.query_graph import Node, new_name
 from sqlmetrics.tables.schema import can_compare_times
 
 if TYPE_CHECKING:
@@ -63,21 +64,44 @@ def survey(
         findings += _readable(_at_the_door(engine, planner, calls, conventions[0]))
     broken = {finding.table for finding in findings}
     known = {} if known is None else known  # most queries are the same under every convention
-    for values in conventions:
-        for check, needs in applicable(planner, values, levels, read):
-            # skip further checks of empty tables and tables with invalid ids
-            if broken & {need.partition(".")[0] for need in needs}:
-                continue
-            of_check = {**values, **cutoff_context(cutoffs)}
-            found = list(_readable(_finding(engine, planner, check, needs, of_check, known)))
-            if check.bounds and found:
-                bounds = bounds_of(engine, planner, calls, values, check.bounds)
-                # without the values of a metric, grades that it does not use are no finding
-                is_needed = check.bounds == "gain"
-                found = [_extended(each, bounds) for each in found if bounds or not is_needed]
-            findings += found
+    of_checks = [
+        (check, needs, {**values, **cutoff_context(cutoffs)})
+        for values in conventions
+        for check, needs in applicable(planner, values, levels, read)
+        # skip further checks of empty tables and tables with invalid ids
+        if not broken & {need.partition(".")[0] for need in needs}
+    ]
+    _note_empty(engine, planner, of_checks, known)
+    for check, needs, values in of_checks:
+        found = list(_readable(_finding(engine, planner, check, needs, values, known)))
+        if check.bounds and found:
+            bounds = bounds_of(engine, planner, calls, values, check.bounds)
+            # without the values of a metric, grades that it does not use are no finding
+            is_needed = check.bounds == "gain"
+            found = [_extended(each, bounds) for each in found if bounds or not is_needed]
+        findings += found
     findings = list({(finding.check, finding.text): finding for finding in findings}.values())
     return sorted(findings, key=lambda finding: LEVELS.index(finding.level))
+
+
+def _note_empty(
+    engine: Engine,
+    planner: Planner,
+    checks: Iterable[tuple[Check, Sequence[str], Mapping[str, Any]]],
+    known: dict[str, list[Row]],
+) -> None:
+    """Find the checks without a finding, usually nearly all, by one statement."""
+    queries: dict[str, Node] = {}
+    for check, needs, values in checks:
+        root = planner.check(check, values).root
+        is_new = root.key not in known and root not in queries.values()
+        if is_new and not times_that_differ(planner, needs):
+            queries[new_name(check.name, queries)] = root
+    if len(queries) > 1:
+        with contextlib.suppress(SqlmetricsError):  # each then runs alone, and says which one it is
+            rows = engine.records(physical(planner, planner.found(queries), engine))
+            empty = queries.keys() - {row["check_name"] for row in rows}
+            known.update({queries[name].key: [] for name in empty})
 
 
 def applicable(

@@ -193,6 +193,10 @@ class Planner:
         node = self._whole(name, values)
         return Plan(self.rendered("some_row", {"looked_at": node}, table=name))
 
+    def found(self, checks: Mapping[str, Node]) -> Plan:
+        """Plan the names of those of some queries that have rows."""
+        return Plan(self.rendered("found", checks, checks=list(checks)))
+
     def some_users(self, name: str, values: Mapping[str, Value], n_users: int) -> Plan:
         """Plan the rows of the first users of a stage or input table, in key order."""
         node = self._whole(name, values)

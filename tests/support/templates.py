@@ -412,6 +412,9 @@ def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
         yield "look", plans.stage("hits", values)
         yield "short look", plans.stage("ranked", {**values, "ties": "item_desc"}, limit=5)
         yield "is there a row", plans.some_row("recommendations", values)
+        checks = [CATALOG.checks["few_common_users"], CATALOG.checks["lists_identical"]]
+        queries = {check.name: plans.check(check, values).root for check in checks}
+        yield "which checks find something", plans.found(queries)
         yield "some users", plans.some_users("interaction_profile", values, n_users=3)
     for several_models in (False, True):
         yield from plans_of_results(planner(several_models, dialect=dialect))
