@@ -23,7 +23,8 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from sqlmetrics.sql.templates import Keys, environment
+from sqlmetrics.sql.template_names import Keys
+from sqlmetrics.sql.templates import environment
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.stats.paired_tests import finished
 

@@ -20,6 +20,7 @@ from conventions_page import conventions_page, meaning, table
 from dialects_page import dialects_page
 from metric_pages import families, metric_pages
 from options_page import options_page
+from template_names_page import template_names_page
 
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.describe.conventions import all_settings, choices, difference_text
@@ -277,6 +278,7 @@ def tables(catalog: Catalog) -> dict[Path, str]:
         ROOT / "zensical.toml": navigation(catalog),
         ROOT / "docs/reference/options.md": options_page(),
         ROOT / "docs/reference/dialects.md": dialects_page(catalog, table),
+        ROOT / "docs/reference/template-names.md": template_names_page(table),
     }
 
 

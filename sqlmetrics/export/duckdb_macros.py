@@ -40,7 +40,8 @@ from sqlmetrics.sql.query_graph import (
     parse,
 )
 from sqlmetrics.sql.quoting import literal
-from sqlmetrics.sql.templates import Keys, render_file
+from sqlmetrics.sql.template_names import Keys
+from sqlmetrics.sql.templates import render_file
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.tables.schema import ATTRIBUTES, Table
 from sqlmetrics.version import __version__

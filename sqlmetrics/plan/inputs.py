@@ -18,7 +18,8 @@ from sqlmetrics.messages import (
 from sqlmetrics.sql.binding import Text, bound, input_node, tables_of
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Query
-from sqlmetrics.sql.templates import Keys, render_file
+from sqlmetrics.sql.template_names import Keys
+from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
 
 # query for a check: columns of the interactions that no other query reads and may hold relevance

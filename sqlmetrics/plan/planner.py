@@ -17,10 +17,11 @@ from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Stage
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.inputs import UNREAD_RELEVANCE, Inputs
-from sqlmetrics.plan.template_context import Heard, template_context
+from sqlmetrics.plan.template_names import Heard, TemplateNames
 from sqlmetrics.sql.binding import Text, bound, node_of, tables_of
 from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered, identity_of
-from sqlmetrics.sql.templates import Keys, render
+from sqlmetrics.sql.template_names import Keys, context_of
+from sqlmetrics.sql.templates import render
 from sqlmetrics.tables.schema import ATTRIBUTES, Table
 
 # key of the cutoffs among the values of a query
@@ -430,13 +431,8 @@ class Planner:
             TemplateError: the template cannot be rendered.
         """
         heard = Heard()
-        known = {
-            **template_context(self.inputs, values, heard),
-            "checked": self.checked,
-            "baseline_model": self.baseline_model,
-            **self.context,
-            **(context or {}),
-        }
+        names = TemplateNames(self.inputs, values, heard, self.checked, self.baseline_model)
+        known = {**values, **context_of(names), **self.context, **(context or {})}
         sql = render(body, known, where)
         return Text(sql, where, tuple(heard.warnings), tuple(heard.needs))
 

@@ -28,7 +28,8 @@ from sqlmetrics.sql import names as spelled
 from sqlmetrics.sql.dialects import NATIVE, keeps_materialized, settings
 from sqlmetrics.sql.layout import indented
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.templates import Keys, render_file
+from sqlmetrics.sql.template_names import Keys
+from sqlmetrics.sql.templates import render_file
 
 SUMMARY = "summary"  # the name of a result with a row per metric, cutoff and group
 DIALECT = NATIVE

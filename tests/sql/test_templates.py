@@ -17,11 +17,11 @@ from sqlfluff.core import FluffConfig, Linter
 
 from sqlmetrics.engines.relation import FolderColumn, Layout
 from sqlmetrics.metrics.front_matter import Metric
-from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.sliced import ItemSlices, SlicedStages, by_user
-from sqlmetrics.plan.template_context import Heard, template_context
+from sqlmetrics.plan.template_names import TemplateNames
 from sqlmetrics.sql.portable import problems
 from sqlmetrics.sql.query_graph import Rendered
+from sqlmetrics.sql.template_names import names_of
 from sqlmetrics.sql.templates import environment
 from tests.support.templates import (
     ALTERNATIVES,
@@ -299,11 +299,7 @@ def test_queries_of_results_run() -> None:
 # ---------------------------------------------------------------- names
 
 
-def context_of(plans: Planner) -> set[str]:
-    """Name all that a planner lets templates know, but for settings and cutoffs."""
-    return {
-        *template_context(plans.inputs, {}, Heard()), "checked", "baseline_model"
-    }  # fmt: skip
+NAMES = {name for name, _, _ in names_of(TemplateNames)}  # but for settings and cutoffs
 
 
 READ_ELSEWHERE = {
@@ -313,7 +309,7 @@ READ_ELSEWHERE = {
 
 def test_every_name_is_known() -> None:
     everywhere = {
-        *context_of(planner()),
+        *NAMES,
         *CUTOFFS[0],
         *environment().globals,
         *CATALOG.stage_params,
@@ -347,7 +343,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
             section = f"sqlfluff:templater:jinja:{part}"
             stand_ins |= set(config[section]) if section in config else set()
     plans = planner()
-    known = {*context_of(plans), *CUTOFFS[0], *environment().globals, "ref"}
+    known = {*NAMES, *CUTOFFS[0], *environment().globals, "ref"}
     known |= {*METRIC_PARAMS, *CATALOG.stage_params, *(n for one in SLICES for n in one.params)}
     known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
     known |= {"column", "pattern", "source", "ids", "trimmed"}  # of folders and files

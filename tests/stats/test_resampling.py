@@ -26,7 +26,8 @@ from sklearn.metrics import roc_auc_score
 
 import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
-from sqlmetrics.sql.templates import Keys, environment, macro
+from sqlmetrics.sql.template_names import Keys
+from sqlmetrics.sql.templates import environment, macro
 from tests.support.calls import at_k
 from tests.support.evaluators import Evaluator
 from tests.support.resampling import INTEGERS, MODELS, ONE_MODEL, Array, lists_of, skewed, world

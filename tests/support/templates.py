@@ -30,7 +30,8 @@ from sqlmetrics.record import fingerprints
 from sqlmetrics.report.analysis import Question
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Plan, Rendered
-from sqlmetrics.sql.templates import Keys, environment
+from sqlmetrics.sql.template_names import Keys
+from sqlmetrics.sql.templates import environment
 from sqlmetrics.stats.gaps import GAPS
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.tables.schema import ATTRIBUTES, Source, SourceColumn, Table

@@ -1,0 +1,64 @@
+"""The page docs/reference/template-names.md: every name that a template may use."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from sqlmetrics.metrics.catalog import template_root
+from sqlmetrics.plan.template_names import TemplateNames
+from sqlmetrics.sql import quoting
+from sqlmetrics.sql.template_names import names_of
+
+INTRODUCTION = """# Names in templates
+
+`python docs/generate.py` writes this page from the docstrings of `TemplateNames` in
+`sqlmetrics/plan/template_names.py` and from the comments in `sql_templates/macros`.
+
+A [template of your own](../how-to/own-templates.md) may use these names in `{{ … }}` and
+`{% … %}`, next to its settings, the [shared settings](settings.md) and `max_cutoff`, the largest
+cutoff of the request. Names of tables in arguments are those of the query:
+`{{ same_keys("hits", "lists") }}` is `hits.user_id = lists.user_id`.
+"""
+QUOTED = {"ident": quoting.identifier, "literal": quoting.literal}
+MACRO = re.compile(r"\{#- (?P<doc>(?:(?!#\}).)*?) -#\}\n\{%- macro (?P<call>\w+\(.*?\)) -%\}", re.S)
+
+
+def template_names_page(table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]) -> str:
+    rows = [
+        [_code(name + arguments), _text(doc)] for name, arguments, doc in names_of(TemplateNames)
+    ]
+    quoted = [
+        [_code(f"{name}{inspect.signature(function)}"), _text(function.__doc__ or "")]
+        for name, function in QUOTED.items()
+    ]
+    return "\n".join(
+        [
+            INTRODUCTION,
+            "## Columns, tables and settings\n",
+            table(["name", "meaning"], rows),
+            "\n## Quoting\n",
+            table(["name", "meaning"], quoted),
+            "\n## Expressions\n",
+            "The macros of `sql_templates/macros/expressions.sql`.\n",
+            table(["name", "meaning"], list(_macros())),
+            "",
+        ]
+    )
+
+
+def _macros() -> Iterator[list[str]]:
+    text = (template_root() / "macros/expressions.sql").read_text(encoding="utf-8")
+    for macro in MACRO.finditer(text):
+        yield [_code(macro["call"]), _text(macro["doc"])]
+
+
+def _code(call: str) -> str:
+    """Show a call without the types of Python, in one line."""
+    bare = re.sub(r": '[^']*'| -> '[^']*'", "", call)
+    return f"`{_text(bare)}`"
+
+
+def _text(doc: str) -> str:
+    return re.sub(r"\s+", " ", doc).strip().replace("( ", "(").replace(" )", ")").replace("|", r"\|")
