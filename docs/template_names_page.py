@@ -61,4 +61,5 @@ def _code(call: str) -> str:
 
 
 def _text(doc: str) -> str:
-    return re.sub(r"\s+", " ", doc).strip().replace("( ", "(").replace(" )", ")").replace("|", r"\|")
+    line = re.sub(r"\s+", " ", doc).strip()
+    return line.replace("( ", "(").replace(" )", ")").replace("|", r"\|")
