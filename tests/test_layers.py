@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import graphlib
 import re
 import subprocess
 import sys
 import tomllib
+
+import grimp
 
 from tests.support.paths import ROOT, TESTS
 
@@ -17,6 +20,19 @@ def test_the_contracts_hold() -> None:
     code = "from importlinter import cli; raise SystemExit(cli.lint_imports(no_cache=True))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = grimp.build_graph("sqlmetrics", cache_dir=None)
+    imports = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+    try:
+        graphlib.TopologicalSorter(imports).prepare()
+    except graphlib.CycleError as error:
+        raise AssertionError(f"a circle: {' -> '.join(error.args[1])}") from None
+
+
+def test_few_modules_stand_outside_of_packages() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= 12
 
 
 def test_every_package_says_what_it_is() -> None:

@@ -212,7 +212,8 @@ def run_tests(file: str, typed: tuple[str, ...], trust_file: bool, **options: An
     from sqlmetrics.cli.suite import Suite
 
     check_not_parquet(options, "verdicts")
-    suite = Suite(file, typed, options["output"], trust_file)
+    tested = {"evaluate": evaluate, "compare": compare}  # the commands with gates
+    suite = Suite(file, tested, typed, options["output"], trust_file)
     write(options, lambda _: suite.run(), render=suite.text, opened=contextlib.nullcontext())
     suite.check()
 

@@ -35,7 +35,6 @@ from sqlmetrics.terminal import one_line
 if TYPE_CHECKING:
     from sqlmetrics.evaluator import Evaluator
 
-TESTED = ("evaluate", "compare")  # the commands with gates
 NAME = "name"
 PASSED, FAILED = "pass", "FAIL"
 # parameters that choose the output, which is that of the command test
@@ -78,6 +77,7 @@ class Suite:
     def __init__(
         self,
         path: str,
+        commands: Mapping[str, click.Command],
         typed: Sequence[str],
         output: str | None = None,
         trusted: bool = False,
@@ -85,7 +85,7 @@ class Suite:
         if output:
             check_not_read(Path(output), {path: "tests"}, "the {} are")
         self._path, self._output = path, output
-        self._tests = list(_tests_of(path))
+        self._tests = list(_tests_of(path, commands))
         self._reads = Reads()
         self._options = [self._parsed(test, typed) for test in self._tests]
         let_read(path, path, self._reads.named, trusted, "--trust-file")
@@ -212,17 +212,14 @@ def _add_reads(reads: Reads, command: str, of_file: Mapping[str, Any], lists: An
     reads.add_conventions("fallback", [of_file["fallback"]] if of_file.get("fallback") else [])
 
 
-def _tests_of(path: str) -> Iterator[Case]:
+def _tests_of(path: str, commands: Mapping[str, click.Command]) -> Iterator[Case]:
     """Read the tests of a file."""
-    from sqlmetrics.cli.commands import main  # a circular import at the top of the module
-
     content = _read(path)
-    commands = {name: main.commands[name] for name in TESTED}
-    shared = {key: value for key, value in content.items() if key not in TESTED}
+    shared = {key: value for key, value in content.items() if key not in commands}
     known = {key for command in commands.values() for key in _keys(command)}
-    _check_keys(path, "", shared, known, [*known, *TESTED])
+    _check_keys(path, "", shared, known, [*known, *commands])
     for command, given in content.items():
-        if command not in TESTED:
+        if command not in commands:
             continue
         sections = given if isinstance(given, list) else [given]
         for number, section in enumerate(sections, start=1):
@@ -238,7 +235,7 @@ def _tests_of(path: str) -> Iterator[Case]:
                 for key, value in values.items()
             }
             yield Case(name, commands[command], options)
-    if not any(command in content for command in TESTED):
+    if not any(command in content for command in commands):
         raise UsageError(f"{path}: the file has no test; add a table [evaluate] or [compare]")
 
 

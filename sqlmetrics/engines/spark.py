@@ -22,6 +22,7 @@ from urllib.parse import unquote
 
 from sqlmetrics.engines import hidden_files, lakes, spark_folders, spark_to_duckdb
 from sqlmetrics.engines.lake_tables import is_lake_table
+from sqlmetrics.engines.per_user_values import nodes_below
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.engines.spark_errors import (
     is_missing_path,
@@ -502,11 +503,13 @@ class SparkEngine:
         Raises:
             UsageError: the folder is missing.
         """
-        spark_to_duckdb.require_folder(self)
+        spark_to_duckdb.require_folder(self.temp_directory)
 
     def comparison(self, plan: Plan, of_users: Collection[Node], level: int) -> pd.DataFrame:
         """Run a plan that compares models: Spark computes per-user values, DuckDB the rest."""
-        return spark_to_duckdb.frame(self, plan, of_users, level + 1)
+        self.check_comparisons()
+        below = nodes_below(plan.root, of_users)
+        return spark_to_duckdb.frame(plan, self.write_nodes(below), self.folder(), level + 1)
 
     def write_nodes(self, nodes: Sequence[Node]) -> dict[str, Path]:
         """Write the rows of nodes to Parquet folders; return the folder of each node."""

@@ -9,28 +9,26 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Collection
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlmetrics.engines.duckdb import DuckDBEngine
-from sqlmetrics.engines.per_user_values import nodes_below
 from sqlmetrics.errors import DataError, SqlmetricsWarning, UsageError
 from sqlmetrics.messages import Argument, Message
-from sqlmetrics.sql.query_graph import Node, Plan
+from sqlmetrics.sql.query_graph import Plan
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sqlmetrics.engines.spark import SparkEngine
 
-
-def require_folder(engine: SparkEngine) -> None:
+def require_folder(temp_directory: str | Path | None) -> None:
     """Check that a shared folder for per-user values is configured.
 
     Raises:
         UsageError: the folder is not configured.
     """
-    if engine.temp_directory is None:
+    if temp_directory is None:
         raise UsageError(
             "comparisons on Spark need a folder for per-user values, which Spark writes and DuckDB "
             "reads",
@@ -42,33 +40,34 @@ def require_folder(engine: SparkEngine) -> None:
         )
 
 
-def frame(engine: SparkEngine, plan: Plan, of_users: Collection[Node], level: int) -> pd.DataFrame:
-    """Run a plan: Spark computes the stages and the nodes `of_users`, DuckDB the nodes above them.
+def frame(plan: Plan, folders: Mapping[str, Path], folder: Path, level: int) -> pd.DataFrame:
+    """Run the part of a plan above the nodes whose rows Spark has written.
 
-    `level` is the number of stack frames between this function and the caller, for warnings.
+    Args:
+        plan: the plan.
+        folders: the folders of Parquet files of nodes, by identity; they are removed.
+        folder: the folder around them, for temporary files.
+        level: the number of stack frames between this function and the caller, for warnings.
 
     Raises:
         DataError: this process cannot see the files that Spark has written.
     """
-    require_folder(engine)
-    below = nodes_below(plan.root, of_users)
-    folders = engine.write_nodes(below)
     try:
-        for node in below:
-            if not list(folders[node.key].glob("*.parquet")):
+        for written in folders.values():
+            if not list(written.glob("*.parquet")):
                 raise DataError(
-                    f"Spark has written {node.name} to {folders[node.key]}, but this process "
-                    "finds no file there",
+                    f"Spark has written per-user values to {written}, but this process finds no "
+                    "file there",
                     remedy=Message(
                         Argument("temp_directory"),
                         " must be a folder that Spark's executors and this process share",
                     ),
                 )
-        local = DuckDBEngine(temp_directory=engine.folder() / "duckdb")
+        local = DuckDBEngine(temp_directory=folder / "duckdb")
         try:
             n_rows = sum(local.adopt(key, folder) for key, folder in folders.items())
             warnings.warn(
-                f"Spark has written {n_rows:,} rows of per-user values to {engine.folder()}; "
+                f"Spark has written {n_rows:,} rows of per-user values to {folder}; "
                 "DuckDB computes the comparison from these values in this process",
                 SqlmetricsWarning,
                 stacklevel=level + 1,
@@ -77,5 +76,5 @@ def frame(engine: SparkEngine, plan: Plan, of_users: Collection[Node], level: in
         finally:
             local.close()
     finally:
-        for folder in folders.values():
-            shutil.rmtree(folder, ignore_errors=True)
+        for written in folders.values():
+            shutil.rmtree(written, ignore_errors=True)

@@ -4,70 +4,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
-from weakref import WeakKeyDictionary
+from typing import Any, Self, TypeVar, cast
 
 from sqlmetrics.masking import masked
-from sqlmetrics.messages import Message
-from sqlmetrics.metrics.requests import MetricRequest
-
-if TYPE_CHECKING:
-    from sqlmetrics.plan.request import PlannedRun
-    from sqlmetrics.run.session import Session
+from sqlmetrics.run.session import Session
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-Lock = AbstractContextManager[Any]
 
 _NOT_COPIED = (
     "an Evaluator cannot be pickled or copied, because it holds a connection to its engine. Create "
     "one in each process from the same arguments"
 )
-
-_locks: WeakKeyDictionary[Any, Lock] = WeakKeyDictionary()  # locks of connections given by users
-_locks_guard = threading.Lock()
-
-
-def lock_of(connection: Any) -> Lock:
-    """Return the reentrant lock shared by all evaluators of a connection; for None, a new lock."""
-    if connection is None:
-        return threading.RLock()
-    with _locks_guard:
-        try:
-            return _locks.setdefault(connection, threading.RLock())
-        except TypeError:  # not a real connection
-            return threading.RLock()
-
-
-@dataclass
-class PublicCall:
-    """A running public call, with the public calls that it makes itself.
-
-    Attributes:
-        check: whether to check for data warnings at the end; None to decide by the table size.
-        runs: the runs of the computed results, in order.
-        is_recorded: whether a record is made of the runs.
-        said: the warnings and notes that were already issued.
-    """
-
-    check: bool | None = None
-    runs: list[PlannedRun] = field(default_factory=list)
-    is_recorded: bool = False
-    said: set[Message] = field(default_factory=set)
-
-    @property
-    def requests(self) -> list[MetricRequest]:
-        """The requests of the computed results, in order."""
-        return [request for run in self.runs for request in run.requests]
-
-    def new(self, messages: Iterable[Message]) -> list[Message]:
-        """Return the messages that were not issued yet, and remember them as issued."""
-        new = [message for message in messages if message not in self.said]
-        self.said.update(new)
-        return new
 
 
 class OnSession:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from sqlmetrics.checks.data_warnings import DataWarnings, stopped
 from sqlmetrics.checks.id_types import check_types
@@ -27,12 +30,12 @@ from sqlmetrics.errors import (
 from sqlmetrics.messages import TABLES, Message
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.definitions import Definitions
+from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.request import PlannedRun
 from sqlmetrics.record.record import Recorder
 from sqlmetrics.run.other_tables import check_replaceable, of_tables
-from sqlmetrics.run.public_calls import PublicCall, lock_of
 from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.stats.gates import Verdict
 from sqlmetrics.tables.filters import check_tables
@@ -44,6 +47,48 @@ from sqlmetrics.tables.scored import check_labels, with_both_tables
 from sqlmetrics.wording import and_more
 
 _log = logging.getLogger(__name__)
+# locks of connections given by users
+_locks: WeakKeyDictionary[Any, AbstractContextManager[Any]] = WeakKeyDictionary()
+_locks_guard = threading.Lock()
+
+
+def _lock_of(connection: Any) -> AbstractContextManager[Any]:
+    """Return the reentrant lock shared by all evaluators of a connection; for None, a new lock."""
+    if connection is None:
+        return threading.RLock()
+    with _locks_guard:
+        try:
+            return _locks.setdefault(connection, threading.RLock())
+        except TypeError:  # not a real connection
+            return threading.RLock()
+
+
+@dataclass
+class PublicCall:
+    """A running public call, with the public calls that it makes itself.
+
+    Attributes:
+        check: whether to check for data warnings at the end; None to decide by the table size.
+        runs: the runs of the computed results, in order.
+        is_recorded: whether a record is made of the runs.
+        said: the warnings and notes that were already issued.
+    """
+
+    check: bool | None = None
+    runs: list[PlannedRun] = field(default_factory=list)
+    is_recorded: bool = False
+    said: set[Message] = field(default_factory=set)
+
+    @property
+    def requests(self) -> list[MetricRequest]:
+        """The requests of the computed results, in order."""
+        return [request for run in self.runs for request in run.requests]
+
+    def new(self, messages: Iterable[Message]) -> list[Message]:
+        """Return the messages that were not issued yet, and remember them as issued."""
+        new = [message for message in messages if message not in self.said]
+        self.said.update(new)
+        return new
 
 
 class Session:
@@ -113,7 +158,7 @@ class Session:
         where = given["where"] or {}
         # calls on one connection take turns; a Spark session runs several at once
         shares = given["connection"] is None and self.engine.changing is not None
-        self.lock = lock_of(given["engine"] if shares else given["connection"])
+        self.lock = _lock_of(given["engine"] if shares else given["connection"])
         try:
             given_tables = [name for name, source in sources.items() if source is not None]
             check_tables(where, sources, given_tables)
