@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import duckdb
 import sqlglot
@@ -18,13 +18,25 @@ from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql.quoting import identifier, literal
 from sqlmetrics.wording import and_more
 
-if TYPE_CHECKING:
-    from sqlmetrics.engines.duckdb import DuckDBEngine
-
 _RESERVED = {"memory", "temp", "system", "main"}  # names of databases and schemas in DuckDB
 
 
-def relation(engine: DuckDBEngine, label: str, text: str) -> Relation | None:
+class Opened(Protocol):
+    """The engine, as far as it reads databases; see `DuckDBEngine`."""
+
+    connection: duckdb.DuckDBPyConnection
+    owned: bool
+    databases: dict[str, str]
+    queries: dict[str, str]
+
+    def describe(self, relation: str, label: str) -> dict[str, str]:
+        """Return the type of every column of a relation."""
+
+    def query(self, statement: str, label: str) -> list[dict[str, Any]]:
+        """Run a statement on behalf of a source."""
+
+
+def relation(engine: Opened, label: str, text: str) -> Relation | None:
     """Read a table of a DuckDB file or a query; None for other sources.
 
     Raises:
@@ -46,7 +58,7 @@ def relation(engine: DuckDBEngine, label: str, text: str) -> Relation | None:
     return _table(engine, label, path, database, name)
 
 
-def _attached(engine: DuckDBEngine, label: str, path: str) -> str:
+def _attached(engine: Opened, label: str, path: str) -> str:
     """Attach a DuckDB file once, for reading only, and return the name of the database."""
     real = os.path.realpath(path)
     if real not in engine.databases:
@@ -76,7 +88,7 @@ def _tables(connection: duckdb.DuckDBPyConnection, database: str) -> dict[str, t
     }
 
 
-def _table(engine: DuckDBEngine, label: str, path: str, database: str, name: str) -> Relation:
+def _table(engine: Opened, label: str, path: str, database: str, name: str) -> Relation:
     """Find a table or view of a DuckDB file, by its name or by schema and name."""
     if not name:
         known = _tables(engine.connection, database)
@@ -118,7 +130,7 @@ def _there(known: Collection[str]) -> str:
     return f"It has {and_more(list(known), 10)}" if known else "It has no tables"
 
 
-def _query(engine: DuckDBEngine, label: str, query: str, database: str | None) -> Relation:
+def _query(engine: Opened, label: str, query: str, database: str | None) -> Relation:
     """Run a query once and keep its rows.
 
     Raises:
