@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from sqlmetrics.sql.trees import walk
+
 
 def apply(tree: exp.Expr) -> exp.Expr:
     """Apply all passes to a parsed query, in place."""
-    for node in list(tree.walk()):
+    for node in walk(tree):
         if isinstance(node, exp.Literal):
             doubles(node)
         elif isinstance(node, exp.Div):

@@ -13,6 +13,7 @@ from sqlmetrics.messages import RANKED, Message
 from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql import arithmetic, exact_sums
 from sqlmetrics.sql.query_graph import Node, Query, identity_of, parse
+from sqlmetrics.sql.trees import find_all
 
 
 @dataclass(frozen=True)
@@ -76,18 +77,18 @@ def node_of(
 ) -> Query:
     """Create a node from a tree whose tables are named by the identities of its parents."""
     by_key = {parent.key: parent for parent in parents}
-    tables = [table for table in tree.find_all(exp.Table) if table.name in by_key]
+    tables = [table for table in find_all(tree, exp.Table) if table.name in by_key]
     read = {table.name: by_key[table.name] for table in tables}
     return Query(key, name, read, stage, tree=tree, tables=tables)
 
 
 def _tables_read(tree: exp.Expr) -> list[str]:
     """List the table names in a query that refer to stages or tables of the run."""
-    local = {cte.alias for cte in tree.find_all(exp.CTE)}
+    local = {cte.alias for cte in find_all(tree, exp.CTE)}
     return list(
         dict.fromkeys(
             table.name
-            for table in tree.find_all(exp.Table)
+            for table in find_all(tree, exp.Table)
             if isinstance(table.this, exp.Identifier) and not table.db and table.name not in local
         )
     )
@@ -140,13 +141,13 @@ def _bound(
     tree, identities = _parsed(text, where).copy(), dict(keys)
     if exact:
         exact_sums.mark(tree, exact)
-    local = {cte.alias for cte in tree.find_all(exp.CTE)}
-    for table in tree.find_all(exp.Table):
+    local = {cte.alias for cte in find_all(tree, exp.CTE)}
+    for table in find_all(tree, exp.Table):
         if table.name in identities and table.name not in local:
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
             table.set("this", exp.to_identifier(identities[table.name]))
-    for select in tree.find_all(exp.Select):
+    for select in find_all(tree, exp.Select):
         columns = [column.lower() for column in select.named_selects]
         twice = [column for column in columns if columns.count(column) > 1]
         if twice:
@@ -155,4 +156,4 @@ def _bound(
                 "a computed column: map it to user_id instead"
             )
     own = set(identities.values())
-    return tree, [table for table in tree.find_all(exp.Table) if table.name in own]
+    return tree, [table for table in find_all(tree, exp.Table) if table.name in own]

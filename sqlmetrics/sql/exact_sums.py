@@ -15,6 +15,7 @@ from collections.abc import Collection
 from sqlglot import exp
 
 from sqlmetrics.sql.query_graph import Same
+from sqlmetrics.sql.trees import find_all
 
 _MARK = "exact"
 _UNITS = "1e15"
@@ -26,9 +27,9 @@ def mark(tree: exp.Expr, columns: Collection[str]) -> None:
 
     `weight_N` names the columns weight_0, weight_1, and so on.
     """
-    for column in tree.find_all(exp.Alias):
+    for column in find_all(tree, exp.Alias):
         if column.alias in columns or _NUMBER.sub("_N", column.alias) in columns:
-            for total in column.this.find_all(exp.Sum):
+            for total in find_all(column.this, exp.Sum):
                 total.meta[_MARK] = True
 
 
@@ -42,10 +43,10 @@ def exact(tree: exp.Expr) -> exp.Expr | None:
 
 @functools.lru_cache(maxsize=1024)
 def _exact(of: Same[exp.Expr]) -> exp.Expr | None:
-    if not any(_is_marked(total) for total in of.value.find_all(exp.Sum)):
+    if not any(_is_marked(total) for total in find_all(of.value, exp.Sum)):
         return None
     tree = of.value.copy()
-    for total in [total for total in tree.find_all(exp.Sum) if _is_marked(total)]:
+    for total in [total for total in find_all(tree, exp.Sum) if _is_marked(total)]:
         del total.meta[_MARK]
         whole = total.parent if isinstance(total.parent, exp.Window) else total
         _scale(total)

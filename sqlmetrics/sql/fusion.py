@@ -23,6 +23,7 @@ from sqlglot import exp
 from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql.query_graph import DIALECT, new_name
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.trees import find_all, walk
 
 _NOT_FUSED = ("with_", "distinct", "having", "qualify", "order", "limit", "offset", "windows")
 
@@ -55,7 +56,7 @@ class Fusable:
         return all(
             column.table == lookup.alias
             or (column.table == stage and column.name in {*self.constant, *self.keys, "k"})
-            for column in lookup.condition.find_all(exp.Column)
+            for column in find_all(lookup.condition, exp.Column)
         )
 
     @property
@@ -90,7 +91,7 @@ class FusedSelect:
         for lookup in query.lookups:
             condition = _at_cutoff(query, lookup.condition, k, restrict=False)
             shared = self._share(lookup, condition, k)
-            for column in value.find_all(exp.Column):
+            for column in find_all(value, exp.Column):
                 if column.table == lookup.alias:
                     column.set("table", exp.to_identifier(shared))
         if k is not None:
@@ -109,7 +110,7 @@ class FusedSelect:
             varies = condition != lookup.condition
             wanted = f"{lookup.alias}_at_{k or 'all'}" if varies else lookup.alias
             alias = new_name(wanted, taken)
-            for column in condition.find_all(exp.Column):
+            for column in find_all(condition, exp.Column):
                 if column.table == lookup.alias:
                     column.set("table", exp.to_identifier(alias))
             self.lookups[identity] = Lookup(lookup.table, alias, condition)
@@ -157,7 +158,7 @@ def analyse(
     tree = tree.copy()
     joins = list(tree.args.get("joins") or ())
     if not joins:
-        for column in tree.find_all(exp.Column):
+        for column in find_all(tree, exp.Column):
             if not column.table and column.find_ancestor(exp.Subquery) is None:
                 column.set("table", exp.to_identifier(alias))
     expected = [exp.column(key, table=alias) for key in (*keys, "k")]
@@ -214,7 +215,7 @@ def _bare_columns(value: exp.Expr, alias: str, keys: Sequence[str]) -> bool:
         if column.find_ancestor(exp.Subquery) is not None
         else column.find_ancestor(exp.AggFunc) is None
         and not (column.table == alias and column.name in (*keys, "k"))
-        for column in value.find_all(exp.Column)
+        for column in find_all(value, exp.Column)
     )
 
 
@@ -236,7 +237,7 @@ def _lookup(
     for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
         sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
         own = [s for s in sides if isinstance(s, exp.Column) and s.table == name]
-        other = [s for s in sides if all(c.table == alias for c in s.find_all(exp.Column))]
+        other = [s for s in sides if all(c.table == alias for c in find_all(s, exp.Column))]
         if len(own) != 1 or len(other) != 1:
             return None
         columns.add(own[0].name)
@@ -245,7 +246,7 @@ def _lookup(
 
 
 def _mentions_k(tree: exp.Expr, alias: str) -> bool:
-    return any(c.name == "k" and c.table in (alias, "") for c in tree.find_all(exp.Column))
+    return any(c.name == "k" and c.table in (alias, "") for c in find_all(tree, exp.Column))
 
 
 def _number(k: int | None) -> exp.Expr:
@@ -255,7 +256,7 @@ def _number(k: int | None) -> exp.Expr:
 def _at_cutoff(query: Fusable, tree: exp.Expr, k: int | None, restrict: bool) -> exp.Expr:
     """Specialise an expression to one cutoff; `restrict` limits aggregates to rows within it."""
     root: exp.Expr = exp.Paren(this=tree.copy())  # a wrapper: the root may be replaced
-    nodes = list(root.walk())
+    nodes = walk(root)
     alias = query.source.alias_or_name
     for node in nodes:
         if isinstance(node, exp.Column) and node.name == "k" and node.table == alias:
@@ -273,7 +274,7 @@ def _at_cutoff(query: Fusable, tree: exp.Expr, k: int | None, restrict: bool) ->
 
 def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
     """Limit an aggregate to the rows within the cutoff."""
-    used = list(aggregate.find_all(exp.Column))
+    used = find_all(aggregate, exp.Column)
     fixed = {lookup.alias for lookup in query.lookups if query.is_fixed(lookup)}
     same = all(
         c.table in fixed or (c.table == query.cutoff.table and c.name in query.constant)

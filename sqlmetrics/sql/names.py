@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from sqlmetrics.sql.dialects import NATIVE, PRINTED_AS
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.trees import find_all
 
 _TABLE = "table of the user: "  # prefix of a user's table name until it is printed
 _FOUND = "table of the database: "  # the same for a name in DuckDB's SQL
@@ -58,5 +59,5 @@ def has_placeholders(text: str) -> bool:
 
 def tables_named(tree: exp.Expr) -> set[str]:
     """List the user's tables that a query names without a schema, in lower case."""
-    given = [placed_table(node.name) for node in tree.find_all(exp.Table)]
+    given = [placed_table(node.name) for node in find_all(tree, exp.Table)]
     return {text.strip('"`').lower() for text in given if text and not is_reference(text)}

@@ -30,6 +30,7 @@ from sqlmetrics.sql.layout import indented
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.template_names import Keys
 from sqlmetrics.sql.templates import render_file
+from sqlmetrics.sql.trees import find_all
 
 SUMMARY = "summary"  # the name of a result with a row per metric, cutoff and group
 DIALECT = NATIVE
@@ -138,7 +139,7 @@ class Query(Node):
         """Return a copy of the tree with the given names of its tables."""
         tree = self.tree.copy()
         keys = {table.name for table in self.tables}
-        for table in [table for table in tree.find_all(exp.Table) if table.name in keys]:
+        for table in [table for table in find_all(tree, exp.Table) if table.name in keys]:
             name, alias = names[table.name], table.args.get("alias")
             table.set("this", exp.to_identifier(name))
             if alias is not None and alias.name == name:
@@ -178,7 +179,7 @@ _GAP = "\0"  # a character that does not occur in SQL
 def _parts_of(of: Same[exp.Expr], parents: frozenset[str], is_input: bool) -> list[str]:
     """Print a tree split at the names of its parents: text, identity, text, identity, …, text."""
     tree = of.value.copy()
-    for table in tree.find_all(exp.Table):
+    for table in find_all(tree, exp.Table):
         if table.name in parents:
             table.set("this", exp.Identifier(this=f"{_GAP}{table.name}{_GAP}", quoted=False))
     return _printed(tree, DIALECT, False, is_input).split(_GAP)

@@ -19,8 +19,9 @@ from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, new_name
 from sqlmetrics.sql.simplify import simplify
 from sqlmetrics.sql.simplify.facts import HAS_ROWS
 from sqlmetrics.sql.simplify.flat import flat, qualified, taken_comments
-from sqlmetrics.sql.simplify.relations import Relation, find_all
+from sqlmetrics.sql.simplify.relations import Relation
 from sqlmetrics.sql.simplify.spelling import drop_aliases
+from sqlmetrics.sql.trees import find_all
 
 NO_TABLES: Mapping[str, str] = MappingProxyType({})
 

@@ -26,6 +26,7 @@ from sqlmetrics.sql.names import (
 )
 from sqlmetrics.sql.portable import counted, problems
 from sqlmetrics.sql.templates import macro
+from sqlmetrics.sql.trees import find_all, walk
 
 _PARTS = ("this", "db", "catalog")
 _LAST = "last_of_numbers"  # placeholder for an expression in rendered text
@@ -109,7 +110,7 @@ def text_of(tree: exp.Expr, dialect: str, pretty: bool = True) -> str:
 
 def _only_any_value(tree: exp.Expr) -> bool:
     """Return whether IGNORE NULLS occurs only in any_value, where sqlglot adds it needlessly."""
-    return all(isinstance(node.this, exp.AnyValue) for node in tree.find_all(exp.IgnoreNulls))
+    return all(isinstance(node.this, exp.AnyValue) for node in find_all(tree, exp.IgnoreNulls))
 
 
 def compiled(tree: exp.Expr, dialect: str) -> exp.Expr:
@@ -137,7 +138,7 @@ def check(tree: exp.Expr, dialect: str) -> None:
 
 def _all(tree: exp.Expr, *kinds: type[exp.Expr]) -> Iterator[exp.Expr]:
     """Find nodes, inner ones first, because a pass may replace an outer node by a copy."""
-    yield from reversed([node for node in tree.walk() if isinstance(node, kinds)])
+    yield from reversed([node for node in walk(tree) if isinstance(node, kinds)])
 
 
 def _without_parentheses(value: exp.Expr) -> exp.Expr:
@@ -168,7 +169,7 @@ def _is_double(value: exp.Expr) -> bool:
 def _numbers(tree: exp.Expr, dialect: str) -> None:
     """Replace `unnest(generate_series(1, n))` by the dialect's function, or by digits: some
     dialects accept only constants, stop at 10,000, or allow such functions only in FROM."""
-    for cte in list(tree.find_all(exp.CTE)):
+    for cte in find_all(tree, exp.CTE):
         column, last = counted(cte) or ("", None)
         if last is None:
             continue
@@ -184,13 +185,13 @@ def _numbers(tree: exp.Expr, dialect: str) -> None:
             known=max(known, default=1),
         )
         digits = sqlglot.parse_one(f"WITH {text} SELECT 1 AS x", read=NATIVE)
-        for stand_in in list(digits.find_all(exp.Column)):
+        for stand_in in find_all(digits, exp.Column):
             if stand_in.name == _LAST:
                 stand_in.replace(last.copy())
         query = cte.parent
         assert isinstance(query, exp.With)
         names = {other.alias for other in query.expressions} - {cte.alias}
-        new = [one for one in digits.find_all(exp.CTE) if one.alias not in names]
+        new = [one for one in find_all(digits, exp.CTE) if one.alias not in names]
         place = query.expressions.index(cte)
         query.set(
             "expressions", [*query.expressions[:place], *new, *query.expressions[place + 1 :]]
@@ -430,7 +431,7 @@ def _quantile(
             f"toInt64(greatest(1, {n} - floor({n} - {n} * {known.name})))) END",
             read=NATIVE,
         )
-        for stand_in in list(chosen.find_all(exp.Column)):
+        for stand_in in find_all(chosen, exp.Column):
             stand_in.replace(value.copy())
         return chosen
     if dialect == "clickhouse":
@@ -549,14 +550,14 @@ def _row_functions(tree: exp.Expr) -> list[exp.Expr]:
     """Find the functions that return the entries of a list, or their positions."""
     return [
         node
-        for node in tree.find_all(exp.Explode, exp.Anonymous)
+        for node in find_all(tree, exp.Explode, exp.Anonymous)
         if isinstance(node, exp.Explode) or node.name.lower() == "generate_subscripts"
     ]
 
 
 def _rows_of_columns(select: exp.Select, vector: exp.Case) -> exp.Expr:
     """Write a SELECT for each column of a vector, with its position and its number."""
-    parts = [part for array in vector.find_all(exp.Array) for part in array.expressions]
+    parts = [part for array in find_all(vector, exp.Array) for part in array.expressions]
     known = exp.or_(*(part.copy().is_(exp.null()).not_() for part in parts))
     branches = []
     for place, part in enumerate(parts, start=1):
@@ -611,7 +612,7 @@ def _lists(tree: exp.Expr, dialect: str) -> None:
 
 def _replace_column(select: exp.Select, name: str, by: exp.Expr) -> None:
     """Replace a column of the rows of a list by an expression."""
-    for column in list(select.find_all(exp.Column)):
+    for column in find_all(select, exp.Column):
         if column.table == "entry" and column.name == name:
             column.replace(by.copy())
 

@@ -11,7 +11,6 @@ from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
     columns_in,
-    find_all,
     is_grouped,
     is_inside,
     names_in_using,
@@ -19,6 +18,7 @@ from sqlmetrics.sql.simplify.relations import (
     select_around,
 )
 from sqlmetrics.sql.simplify.statement import Statement
+from sqlmetrics.sql.trees import find_all
 
 
 def drop_unread(statement: Statement) -> None:

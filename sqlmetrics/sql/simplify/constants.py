@@ -16,7 +16,6 @@ from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
     columns_in,
-    find_all,
     is_of_result,
     is_outer,
     joins_of,
@@ -28,6 +27,7 @@ from sqlmetrics.sql.simplify.relations import (
     values_of,
 )
 from sqlmetrics.sql.simplify.statement import Statement
+from sqlmetrics.sql.trees import find_all
 
 _Constants = Mapping[str, Mapping[str, exp.Literal]]
 

@@ -11,7 +11,6 @@ from sqlmetrics.sql.simplify.relations import (
     ROWS,
     alias_of,
     equal_sides,
-    find_all,
     is_grouped,
     joins_of,
     named,
@@ -20,6 +19,7 @@ from sqlmetrics.sql.simplify.relations import (
     tables_of,
     values_of,
 )
+from sqlmetrics.sql.trees import find_all
 
 HAS_ROWS = "has rows"  # in the metadata of a table that is not empty
 

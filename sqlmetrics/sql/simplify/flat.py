@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from sqlmetrics.sql.query_graph import new_name
 from sqlmetrics.sql.simplify.qualify import is_ordinary, qualify
-from sqlmetrics.sql.simplify.relations import Relation, find_all
+from sqlmetrics.sql.simplify.relations import Relation
+from sqlmetrics.sql.trees import find_all
 
 
 def qualified(

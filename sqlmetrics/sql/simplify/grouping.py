@@ -5,8 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqlmetrics.sql.simplify.facts import Facts
-from sqlmetrics.sql.simplify.relations import ROWS, Relation, find_all, relation_name, tables_of
+from sqlmetrics.sql.simplify.relations import ROWS, Relation, relation_name, tables_of
 from sqlmetrics.sql.simplify.statement import Statement
+from sqlmetrics.sql.trees import find_all
 
 
 def ungroup_single_rows(relation: Relation, statement: Statement) -> None:

@@ -10,15 +10,14 @@ from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
     columns_in,
-    find_all,
     joins_of,
     parts_of,
     relation_name,
     select_around,
     values_of,
-    walk,
 )
 from sqlmetrics.sql.simplify.statement import Statement
+from sqlmetrics.sql.trees import find_all, walk
 
 _SIMPLIFIED = (
     exp.Nullif, exp.Coalesce, exp.Cast, exp.Paren, exp.Mul, exp.Add, exp.EQ, exp.LTE, exp.Is,

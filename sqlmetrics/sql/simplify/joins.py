@@ -13,7 +13,6 @@ from sqlmetrics.sql.simplify.relations import (
     columns_in,
     drop_join,
     equal_columns,
-    find_all,
     is_correlated,
     is_hidden,
     is_of_result,
@@ -23,6 +22,7 @@ from sqlmetrics.sql.simplify.relations import (
     tables_of,
 )
 from sqlmetrics.sql.simplify.statement import Statement
+from sqlmetrics.sql.trees import find_all
 
 
 def drop_unread(relation: Relation, statement: Statement) -> None:

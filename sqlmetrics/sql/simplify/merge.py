@@ -14,7 +14,6 @@ from sqlmetrics.sql.simplify.relations import (
     alias_of,
     columns_in,
     drop_join,
-    find_all,
     has_aggregate,
     is_correlated,
     is_grouped,
@@ -30,6 +29,7 @@ from sqlmetrics.sql.simplify.relations import (
     values_of,
 )
 from sqlmetrics.sql.simplify.statement import Readers, Statement
+from sqlmetrics.sql.trees import find_all
 
 _PLAIN = ("expressions", "from_", "kind", "hint")
 _FILTERED = (*_PLAIN, "where")

@@ -10,7 +10,6 @@ from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
     equal_columns,
-    find_all,
     is_outer,
     joins_of,
     parts_of,
@@ -18,6 +17,7 @@ from sqlmetrics.sql.simplify.relations import (
     tables_of,
     values_of,
 )
+from sqlmetrics.sql.trees import find_all
 
 # columns of one relation, in order
 _Columns = tuple[str, tuple[str, ...]]

@@ -9,7 +9,6 @@ from sqlglot import exp
 from sqlmetrics.sql.simplify.relations import (
     alias_of,
     branches_of,
-    find_all,
     is_among,
     is_of_list,
     is_of_result,
@@ -21,6 +20,7 @@ from sqlmetrics.sql.simplify.relations import (
     sort_keys,
     tables_of,
 )
+from sqlmetrics.sql.trees import find_all
 
 Sources = dict[str, Sequence[str] | None]
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from sqlglot import exp
 
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.trees import find_all, walk
 
 # functions that make several rows of one
 ROWS = (exp.Unnest, exp.Explode, exp.Inline, exp.GenerateSeries, exp.ExplodingGenerateSeries)
-_Node = TypeVar("_Node", bound=exp.Expr)
 
 
 @dataclass(eq=False)
@@ -58,44 +57,9 @@ class Relation:
         return branches_of(self.tree)
 
 
-def walk(
-    tree: exp.Expr, without: Sequence[exp.Expr] = (), stops: tuple[type[exp.Expr], ...] = ()
-) -> list[exp.Expr]:
-    """Return the nodes of a tree, each before those inside of it; faster than sqlglot's walk.
-
-    `without`: omit these nodes, and all inside of them. `stops`: do not look into nodes of
-    these kinds other than the tree itself. It never looks into columns.
-    """
-    out = {id(node) for node in without}
-    found, left = [], [tree]
-    while left:
-        node = left.pop()
-        if id(node) in out:
-            continue
-        found.append(node)
-        if isinstance(node, exp.Column) or (stops and isinstance(node, stops) and node is not tree):
-            continue
-        for value in reversed(node.args.values()):
-            if type(value) is list:
-                left += [item for item in reversed(value) if isinstance(item, exp.Expr)]
-            elif isinstance(value, exp.Expr):
-                left.append(value)
-    return found
-
-
 def is_among(name: str, names: Sequence[str]) -> bool:
     """Is a column with this name one of these? DuckDB ignores case, also of quoted names."""
     return name.lower() in [other.lower() for other in names]
-
-
-def find_all(
-    tree: exp.Expr,
-    *kinds: type[_Node],
-    without: Sequence[exp.Expr] = (),
-    stops: tuple[type[exp.Expr], ...] = (),
-) -> list[_Node]:
-    """Find the nodes of some kinds in the order of `walk`."""
-    return [node for node in walk(tree, without, stops) if isinstance(node, kinds)]
 
 
 def columns_in(tree: exp.Expr, without: Sequence[exp.Expr] = ()) -> list[exp.Column]:

@@ -10,7 +10,6 @@ from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
     columns_in,
-    find_all,
     is_among,
     is_correlated,
     is_hidden,
@@ -20,6 +19,7 @@ from sqlmetrics.sql.simplify.relations import (
     select_around,
     tables_of,
 )
+from sqlmetrics.sql.trees import find_all
 
 
 def spell(relations: Sequence[Relation]) -> None:

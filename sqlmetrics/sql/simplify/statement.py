@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from sqlmetrics.sql.simplify.facts import HAS_ROWS, Facts, of_select
 from sqlmetrics.sql.simplify.origins import Origins
-from sqlmetrics.sql.simplify.relations import Relation, find_all, relation_name
+from sqlmetrics.sql.simplify.relations import Relation, relation_name
+from sqlmetrics.sql.trees import find_all
 
 # name of a relation -> the relations that read it, and their tables that stand for it
 Readers: TypeAlias = dict[str, list[tuple[Relation, exp.Table]]]
