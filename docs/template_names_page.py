@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from sqlmetrics.metrics.catalog import template_root
+from sqlmetrics.metrics.front_matter import template_root
 from sqlmetrics.plan.template_names import TemplateNames
 from sqlmetrics.sql import quoting
 from sqlmetrics.sql.template_names import names_of

@@ -7,8 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 
-from sqlmetrics.metrics.catalog import template_root
-from sqlmetrics.metrics.front_matter import Stage
+from sqlmetrics.metrics.front_matter import Stage, template_root
 from sqlmetrics.sql.query_graph import Node
 
 

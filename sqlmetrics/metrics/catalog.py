@@ -21,20 +21,12 @@ from sqlmetrics.metrics.front_matter import (
     Template,
     read_params,
     read_template,
+    template_root,
 )
 from sqlmetrics.metrics.other_names import elsewhere
 from sqlmetrics.metrics.spec import MetricSpec
 
 EVERYTHING = "all"  # as a metric name: every metric with `in_all`
-
-
-def template_root() -> Path:
-    """Return the path of `sql_templates`, in the installed package or beside it in a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    for root in (package / "sql_templates", package.parent / "sql_templates"):
-        if (root / "metrics").is_dir():
-            return root
-    raise TemplateError(f"the installation is damaged: no folder sql_templates beside {package}")
 
 
 class Catalog:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -281,6 +282,22 @@ class Metric(Template):
 _T = TypeVar("_T", bound=Template)
 
 
+def template_root() -> Path:
+    """Return the path of `sql_templates`, in the installed package or beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    for root in (package / "sql_templates", package.parent / "sql_templates"):
+        if (root / "metrics").is_dir():
+            return root
+    raise TemplateError(f"the installation is damaged: no folder sql_templates beside {package}")
+
+
+@functools.cache
+def _shared_params() -> dict[str, Param]:
+    """Read the settings that several metrics declare."""
+    path = template_root() / "metric_settings.toml"
+    return read_params(path, tomllib.loads(path.read_text(encoding="utf-8")))
+
+
 def read_template(kind: type[_T], path: Path, **defaults: Any) -> _T:
     """Read a template file, whose header has the fields of `kind`.
 
@@ -293,7 +310,10 @@ def read_template(kind: type[_T], path: Path, **defaults: Any) -> _T:
         TemplateError: the file cannot be read, or an entry is unknown or has a wrong type.
     """
     name, entries, body = _split(path)
-    params = {} if kind is Check else read_params(path, entries.pop("params", {}))
+    params: dict[str, Param] = {}
+    if kind is not Check:
+        params = _used_params(path, entries.pop("use", []))
+        params |= read_params(path, entries.pop("params", {}))
     if entries.get("when_empty") == "undefined":
         entries["when_empty"] = None
     for entry in _TEXTS:
@@ -306,8 +326,22 @@ def read_template(kind: type[_T], path: Path, **defaults: Any) -> _T:
         raise TemplateError(f"{path}: the front matter: {error}") from error
 
 
+def _used_params(path: Path, names: Any) -> dict[str, Param]:
+    """Return the settings of `metric_settings.toml` that a template takes over.
+
+    Raises:
+        TemplateError: there is no such setting.
+    """
+    known = _shared_params()
+    for name in names:
+        if name not in known:
+            hint = suggestion(str(name), known)
+            raise TemplateError(f"{path}: use: no shared setting is called {name!r}", hint)
+    return {known[name].name: known[name] for name in names}
+
+
 def read_params(path: Path, entries: Any) -> dict[str, Param]:
-    """Read the settings that a file declares.
+    """Read the settings that a file declares, by the names of their tables.
 
     Raises:
         TemplateError: an entry is unknown or has a wrong type, or a default is invalid.
@@ -330,7 +364,7 @@ def read_params(path: Path, entries: Any) -> dict[str, Param]:
         if isinstance(rest.get("choices"), list):
             rest["choices"] = list(map(str, rest["choices"]))
         try:
-            param = made(rest, Param, name=name, default=default)
+            param = made({"name": name, **rest}, Param, default=default)
             params[name] = replace(param, default=param.parse(default, "default"))
         except (ShapeError, UsageError) as error:
             raise TemplateError(f"{path}: param {name}: {error}") from error

@@ -14,8 +14,7 @@ from typing import Any
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import RANKED, Message
-from sqlmetrics.metrics.catalog import template_root
-from sqlmetrics.metrics.front_matter import Metric
+from sqlmetrics.metrics.front_matter import Metric, template_root
 from sqlmetrics.metrics.requests import MetricCall
 from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.slices import Slicing

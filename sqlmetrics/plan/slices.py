@@ -24,8 +24,8 @@ from sqlmetrics.errors import (
     suggestion,
 )
 from sqlmetrics.messages import Argument, Message, give, how_to_give
-from sqlmetrics.metrics.catalog import Catalog, template_root
-from sqlmetrics.metrics.front_matter import Slice
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import Slice, template_root
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec
 from sqlmetrics.plan.bins import Bins, parse_bins
 from sqlmetrics.plan.planner import Planner

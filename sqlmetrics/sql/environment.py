@@ -13,7 +13,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from sqlmetrics.errors import DataError, UndefinedNameError, UsageError
 from sqlmetrics.messages import Message, filled, set_to
-from sqlmetrics.metrics.catalog import template_root
+from sqlmetrics.metrics.front_matter import template_root
 from sqlmetrics.sql.quoting import identifier, literal, path_literal
 
 DEMO = "demo"  # macros that evaluations do not use and that are not compiled for them

@@ -41,7 +41,8 @@ from sqlmetrics.messages import (
     sentences,
     set_to,
 )
-from sqlmetrics.metrics.catalog import Catalog, template_root
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import template_root
 from sqlmetrics.report.analysis import Question
 from sqlmetrics.tables.schema import COLUMNS
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.metrics.catalog import Catalog, template_root
-from sqlmetrics.metrics.front_matter import Stage
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import Stage, template_root
 from sqlmetrics.tables.schema import COLUMNS
 from tests.support.dbt_packages import yaml_of
 from tests.support.paths import DATA

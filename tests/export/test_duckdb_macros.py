@@ -22,7 +22,8 @@ import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import UsageError
 from sqlmetrics.export.duckdb_macros import script
-from sqlmetrics.metrics.catalog import Catalog, template_root
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import template_root
 from sqlmetrics.sql.templates import environment
 from tests.support.calls import no_propensities_expected
 from tests.support.evaluators import Evaluator
