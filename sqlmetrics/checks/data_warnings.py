@@ -130,8 +130,8 @@ class DataWarnings:
         cutoffs = cutoff_context(unique(request.k for request in requests))
         read = self._read_by(requests)
         plans = [
-            self.planner.check(applied, {**values, **cutoffs})
-            for values in self._settings(requests)
+            self.planner.check(applied, values)
+            for values in ({**values, **cutoffs} for values in self._settings(requests))
             for applied, needs in applicable(self.planner, values, {"warning"}, read)
             if not times_that_differ(self.planner, needs)
         ]

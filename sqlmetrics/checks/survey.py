@@ -65,8 +65,8 @@ def survey(
     broken = {finding.table for finding in findings}
     known = {} if known is None else known  # most queries are the same under every convention
     of_checks = [
-        (check, needs, {**values, **cutoff_context(cutoffs)})
-        for values in conventions
+        (check, needs, values)
+        for values in ({**values, **cutoff_context(cutoffs)} for values in conventions)
         for check, needs in applicable(planner, values, levels, read)
         # skip further checks of empty tables and tables with invalid ids
         if not broken & {need.partition(".")[0] for need in needs}
@@ -117,7 +117,7 @@ def applicable(
         if read is not None and check.reads and read.isdisjoint(check.reads):
             continue
         needs = [need.format_map(values) for need in check.needs]
-        if _are_there(planner, needs):
+        if _are_there(planner, needs) and planner.applies(check, values):
             yield check, needs
 
 

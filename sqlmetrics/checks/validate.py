@@ -210,7 +210,8 @@ def planned_checks(
     """Plan the checks of rows that belong to the nodes of a metric, without running them."""
     for check in planner.catalog.checks.values():
         absent = check.table in TABLES and check.table not in planner.tables
-        if not absent and nodes.keys() & set(check.on):
+        is_read = not absent and nodes.keys() & set(check.on)
+        if is_read and planner.applies(check, values):
             yield check, planner.check(check, values)
 
 

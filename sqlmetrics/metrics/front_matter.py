@@ -182,7 +182,7 @@ class Check(Template):
     the tables and stages in `reads`. `level`: "error", "warning" or "note". `implied_by`: a
     cheaper query of this folder that returns a row only if no row breaks the rule; it runs first.
     `bounds`: a setting, ties or gain; the finding names the values of a metric with its other
-    values.
+    values. `when`: a condition in Jinja without which the check does not apply.
     """
 
     table: str = ""
@@ -197,6 +197,7 @@ class Check(Template):
     order: int = 0
     implied_by: str = ""
     bounds: str = ""
+    when: str = ""
 
     def __post_init__(self) -> None:
         if self.at_the_door and self.level != "error":

@@ -21,7 +21,7 @@ from sqlmetrics.plan.template_names import Heard, TemplateNames
 from sqlmetrics.sql.binding import Text, bound, node_of, tables_of
 from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered, identity_of
 from sqlmetrics.sql.template_names import Keys, context_of
-from sqlmetrics.sql.templates import render
+from sqlmetrics.sql.templates import is_true, render
 from sqlmetrics.tables.schema import ATTRIBUTES, Table
 
 # key of the cutoffs among the values of a query
@@ -212,16 +212,30 @@ class Planner:
 
         Checks for errors read the lists as given, including seen items.
         """
-        known = {**cutoff_context([None]), **values}
-        if not check.table or (check.at_the_door and check.table in RANKED):
-            known = as_given(known)
-        known = without_credit(known)
+        known = self._values_of_check(check, values)
 
         def plan() -> Plan:
             text = self.text(check.body, str(check.path), known)
             return Plan(self.bound(check.name, text, known))
 
         return self.once(("check", check.name, _settings(known)), plan)
+
+    def applies(self, check: Check, values: Mapping[str, Value]) -> bool:
+        """Return whether a check applies under these settings; see its `when`."""
+        if not check.when:
+            return True
+        known = self._values_of_check(check, values)
+
+        def decide() -> bool:
+            return is_true(check.when, self._names(known, Heard()), str(check.path))
+
+        return self.once(("applies", check.name, _settings(known)), decide)
+
+    def _values_of_check(self, check: Check, values: Mapping[str, Value]) -> dict[str, Any]:
+        known = {**cutoff_context([None]), **values}
+        if not check.table or (check.at_the_door and check.table in RANKED):
+            known = as_given(known)
+        return without_credit(known)
 
     # ---- values of metrics ---------------------------------------------------------------------
 
@@ -431,10 +445,13 @@ class Planner:
             TemplateError: the template cannot be rendered.
         """
         heard = Heard()
-        names = TemplateNames(self.inputs, values, heard, self.checked, self.baseline_model)
-        known = {**values, **context_of(names), **self.context, **(context or {})}
-        sql = render(body, known, where)
+        sql = render(body, {**self._names(values, heard), **(context or {})}, where)
         return Text(sql, where, tuple(heard.warnings), tuple(heard.needs))
+
+    def _names(self, values: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
+        """Return the names that a template may use under the given settings."""
+        names = TemplateNames(self.inputs, values, heard, self.checked, self.baseline_model)
+        return {**values, **context_of(names), **self.context}
 
     def rendered(
         self,

@@ -51,6 +51,11 @@ def render(source: str, context: Mapping[str, Any], where: str) -> str:
         raise TemplateError(f"{where}: {type(error).__name__}: {error}") from error
 
 
+def is_true(condition: str, context: Mapping[str, Any], where: str) -> bool:
+    """Decide a condition of a template in Jinja, such as `order == "score"`."""
+    return render(f"{{{{ 1 if {condition} else 0 }}}}", context, f"{where}, when") == "1"
+
+
 def render_file(template: str, context: Mapping[str, Any]) -> str:
     """Render a built-in template by its path in `sql_templates` without the extension."""
     return environment().get_template(f"{template}.sql.j2").render(context).strip()

@@ -43,7 +43,7 @@ from tests.support.templates import (
     all_plans,
     demo_queries,
     file_of,
-    names_in,
+    names_read,
     names_set_in,
     nodes_of,
     planner,
@@ -303,7 +303,7 @@ NAMES = {name for name, _, _ in names_of(TemplateNames)}  # but for settings and
 
 
 READ_ELSEWHERE = {
-    name for other in [*STAGES, *CATALOG.checks.values()] for name in names_in(other.body)
+    name for other in [*STAGES, *CATALOG.checks.values()] for name in names_read(other)
 }
 
 
@@ -316,7 +316,7 @@ def test_every_name_is_known() -> None:
     }
     unknown, unread_params = {}, {}
     for template in TEMPLATES:
-        used = names_in(template.body)
+        used = names_read(template)
         known = everywhere | set(template.params)
         read = used | READ_ELSEWHERE
         if not isinstance(template, Metric):
@@ -329,7 +329,7 @@ def test_every_name_is_known() -> None:
 
 
 def test_every_setting_is_read_somewhere() -> None:
-    used = {name for template in TEMPLATES for name in names_in(template.body)}
+    used = {name for template in TEMPLATES for name in names_read(template)}
     assert set(CATALOG.stage_params) - OF_COLUMNS <= used
 
 

@@ -18,7 +18,7 @@ from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.definitions import Definitions
-from sqlmetrics.metrics.front_matter import Alternative, Metric, Param, Template, template_root
+from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Param, Template, template_root
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Specs, parse_spec
@@ -213,6 +213,12 @@ def names_in(source: str) -> frozenset[str]:
     for other in tree.find_all((jinja2.nodes.Extends, jinja2.nodes.Include)):
         names |= names_in((ROOT / other.template.value).read_text(encoding="utf-8"))
     return frozenset(names)
+
+
+def names_read(template: Template) -> frozenset[str]:
+    """Find the names that a template reads, also in the condition of a check."""
+    when = template.when if isinstance(template, Check) else ""
+    return names_in(template.body) | (names_in(f"{{{{ {when} }}}}") if when else frozenset())
 
 
 @functools.cache
