@@ -18,7 +18,14 @@ from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.definitions import Definitions
-from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Param, Template, template_root
+from sqlmetrics.metrics.front_matter import (
+    Alternative,
+    Check,
+    Metric,
+    Param,
+    Template,
+    template_root,
+)
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Specs, parse_spec
