@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlmetrics.describe.metric import what_is_read
@@ -25,16 +25,14 @@ class Reads:
     """The tables that a metric reads, and pairs of a table and an optional column that it needs."""
 
     tables: Sequence[str]
-    needs: Collection[tuple[str, str]]
+    needs: frozenset[tuple[str, str]]
 
     @classmethod
     def of(cls, catalog: Catalog, request: MetricRequest) -> Reads:
         """Find what a metric reads."""
         read = what_is_read(Planner(catalog, {}), request.metric, request.values)
-        needs = {
-            *read.needs,
-            *(ATTRIBUTES[name] for name in read.templates if name in ATTRIBUTES),
-        }
+        of_attributes = [ATTRIBUTES[name] for name in read.templates if name in ATTRIBUTES]
+        needs = frozenset({*read.needs, *of_attributes})
         names = {*read.templates, *(table for table, _ in needs)}
         return cls([table for table in TABLES if table in names], needs)
 
