@@ -61,7 +61,6 @@ def _physical(planner: Planner, roots: Sequence[Node], fits: bool) -> list[Node]
         alternative.name: alternative
         for alternative in planner.catalog.alternatives
         if alternative.engine in ("", planner.dialect)
-        and (planner.stages.knows_cutoffs or not alternative.at_cutoffs)
         and (fits or not alternative.in_memory)
     }
     done: dict[str, Node] = {}
