@@ -1,9 +1,8 @@
 -- Each macro is the statement of `sqlmetrics sql`, over the tables that a call names: tables, views
 -- or files ('recs.parquet'). In the DuckDB shell (1.4 or later), `.read` this file. Then call a
--- macro for a cutoff, for whole lists, or for several cutoffs:
+-- macro for a cutoff or for whole lists:
 --     FROM sm_METRIC('recs', 'truth', k := 10);
 --     FROM sm_METRIC('recs', 'truth');
---     FROM (VALUES (5), (10)) AS cutoffs (at_k), sm_METRIC('recs', 'truth', k := at_k);
 --
 -- Columns of the tables; those in brackets are optional:
 --     recommendations  user_id, item_id, rank (1 is the top) or score (higher is better), [model]

@@ -372,7 +372,6 @@ def test_a_column_k_of_a_table_is_no_cutoff(shell: duckdb.DuckDBPyConnection) ->
         ("sm_recall('recs', 'truth')", [None]),
         ("sm_recall('recs', 'truth', 2)", [2]),
         ("sm_recall('recs', 'truth', k := 2)", [2]),
-        ("range(1, 4) AS cutoffs (at_k), sm_recall('recs', 'truth', k := at_k)", [1, 2, 3]),
     ],
 )
 def test_cutoffs(shell: duckdb.DuckDBPyConnection, call: str, expected: list[int | None]) -> None:
