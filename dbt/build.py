@@ -179,11 +179,14 @@ def write(folder: Path, texts: Mapping[str, str]) -> None:
 
 def archive(package: Path, folder: Path) -> Path:
     """Write a package to an archive in a folder; `dbt deps` installs the archive."""
+    name = f"{package.name}-{sm.__version__}"
     folder.mkdir(exist_ok=True)
-    path = folder / f"{package.name}-{sm.__version__}.tar.gz"
+    path = folder / f"{name}.tar.gz"
     with tarfile.open(path, "w:gz") as tar:
-        for name in ("dbt_project.yml", "README.md", "METRICS.md", "macros"):
-            tar.add(package / name, f"{package.name}/{name}")
+        # dbt renames the folder, whose name must be an entry, to the name of the package
+        tar.add(package, name, recursive=False)
+        for part in ("dbt_project.yml", "README.md", "METRICS.md", "macros"):
+            tar.add(package / part, f"{name}/{part}")
     return path
 
 

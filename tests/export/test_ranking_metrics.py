@@ -238,9 +238,10 @@ def test_built_files_are_those_of_a_release(of_adapters: Path, tmp_path: Path) -
     assert rows == names()
     with tarfile.open(BUILD.archive(package, tmp_path / "dist")) as tar:
         packed = tar.getnames()
-    assert {name.partition("/")[0] for name in packed} == {PACKAGE.name}
-    assert f"{PACKAGE.name}/macros/accuracy/recall.sql" in packed
-    assert f"{PACKAGE.name}/dbt_project.yml" in packed
+    top = f"{PACKAGE.name}-{__version__}"
+    assert packed[0] == top
+    assert {name.partition("/")[0] for name in packed} == {top}
+    assert {f"{top}/dbt_project.yml", f"{top}/macros/accuracy/recall.sql"} <= {*packed}
 
 
 def test_another_adapter_is_refused(of_adapters: Path) -> None:
