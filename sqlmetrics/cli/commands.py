@@ -577,18 +577,22 @@ def macros(
 ) -> None:
     """Write table macros for the DuckDB shell.
 
-    The script has one macro per metric. Without METRICS, it has every metric.
+    The script has one macro per metric. METRICS are names, or all; by default, the default set.
 
     \b
     Run sqlmetrics macros -o sqlmetrics.sql; then, in DuckDB:
       .read sqlmetrics.sql
-      FROM sm_evaluate('recs', 'truth', k := [5, 10]);
+      FROM sm_evaluate('recs', 'truth', k := 10);
     """
+    from sqlmetrics.evaluator import Evaluator
     from sqlmetrics.export.duckdb_macros import script
     from sqlmetrics.files import whole_file
 
     def text() -> str:
-        return script(convention, pairs_of("--set", settings), fallback, templates, metrics)
+        return script(
+            Evaluator, metrics, convention=convention, settings=pairs_of("--set", settings),
+            fallback=fallback, templates=templates,
+        )  # fmt: skip
 
     if output is None or output == "-":
         show(text(), "sql")

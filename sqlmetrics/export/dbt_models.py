@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from sqlglot import exp
 
-from sqlmetrics.checks.validate import TOTALS
+from sqlmetrics.checks.validate import TOTALS, planned_checks
 from sqlmetrics.describe.column_docs import description
+from sqlmetrics.export.statements import about
 from sqlmetrics.messages import Unfilled, filled, in_files
 from sqlmetrics.metrics.front_matter import Check, Metric
-from sqlmetrics.metrics.requests import MetricCall, calls_of
 from sqlmetrics.metrics.spec import value_text
+from sqlmetrics.plan.request import Reads, reads_of, slices_of
 from sqlmetrics.plan.results import Results
-from sqlmetrics.plan.slices import Slicing
 from sqlmetrics.plan.values import Column
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.dialects import settings
@@ -241,45 +241,37 @@ class Maker:
 
     def checks(self) -> Iterator[DataTest]:
         """Create tests for the rules that sqlmetrics checks before it computes anything."""
+        slices = slices_of(self.results.slicing)
+        reads = [
+            *reads_of(self.results.planner, self.results.requests),
+            *(sliced.reads for sliced in slices if sliced.reads is not None),
+        ]
         done: dict[str, str] = {}
-        for check, plan in self._checks():
-            if plan.root.key in done:
-                continue
-            name = done[plan.root.key] = new_name(f"{self.name}_{check.name}", done.values())
-            yield self._check_test(name, check, plan)
-        slicing = self.results.slicing
-        for attribute in () if slicing is None else slicing.of_users:
-            assert slicing is not None
-            if attribute.of == "users" and not attribute.built_in:
-                wanted = re.sub(r"[^a-z0-9]+", "_", f"{attribute.name}_uneven".lower()).strip("_")
-                name = done[attribute.name] = new_name(f"{self.name}_{wanted}", done.values())
-                finds = f"users with several values of {attribute.name}"
-                plan = slicing.uneven(attribute)
-                yield DataTest(name, finds, self._statement(plan, [finds]))
+        for check, plan in itertools.chain.from_iterable(map(self._checks, reads)):
+            if plan.root.key not in done and not _is_never(plan):
+                name = done[plan.root.key] = new_name(f"{self.name}_{check.name}", done.values())
+                yield self._check_test(name, check, plan)
+        for sliced in slices:
+            if sliced.uneven is not None:
+                column = sliced.attribute.name
+                wanted = re.sub(r"[^a-z0-9]+", "_", f"{column}_uneven".lower()).strip("_")
+                name = done[column] = new_name(f"{self.name}_{wanted}", done.values())
+                finds = f"users with several values of {column}"
+                yield DataTest(name, finds, self._statement(sliced.uneven, [finds]))
 
-    def _checks(self) -> Iterator[tuple[Check, Plan]]:
-        """Yield the checks of the queries that the metrics read, under the settings of each."""
-        planner = self.results.planner
-        for nodes, values in _asked(self.results):
-            inputs = {node.name for node in nodes.values() if node.is_input}
-            for check in planner.catalog.checks.values():
-                if check.name == "common_users":
-                    wanted = set(TOTALS) <= inputs
-                elif check.count:
-                    totals = planner.catalog.checks.get(TOTALS.get(check.table, ""))
-                    wanted = (
-                        totals is not None
-                        and check.table in inputs
-                        and _counts(planner.check(totals, values), check.count)
-                    )
-                else:
-                    wanted = bool(set(nodes) & set(check.on)) and (
-                        check.table.format_map(values) in planner.tables
-                    )
-                if wanted:
-                    plan = planner.check(check, values)
-                    if not _is_never(plan):
-                        yield check, plan
+    def _checks(self, reads: Reads) -> Iterator[tuple[Check, Plan]]:
+        """Yield the checks of the queries that a metric or slice reads."""
+        planner, values = self.results.planner, reads.values
+        checks = planner.catalog.checks
+        inputs = {node.name for node in reads.nodes.values() if node.is_input}
+        for check in checks.values():
+            if check.name == "common_users" and set(TOTALS) <= inputs:
+                yield check, planner.check(check, values)
+            if check.count and check.table in inputs:
+                totals = checks.get(TOTALS.get(check.table, ""))
+                if totals is not None and _counts(planner.check(totals, values), check.count):
+                    yield check, planner.check(check, values)
+        yield from planned_checks(planner, values, reads.nodes)
 
     def _check_test(self, name: str, check: Check, plan: Plan) -> DataTest:
         if check.name == "common_users":
@@ -358,9 +350,8 @@ def _row_comment(node: Node) -> str:
 
 
 def _sources(metric: Metric) -> str:
-    cite = f" Source: {metric.cite}." if metric.cite else ""
-    title = metric.title.rstrip(".")
-    return f"{title}. {metric.formula}.{cite}" if metric.formula else f"{title}.{cite}"
+    title, *others = about(metric)
+    return " ".join([f"{title.rstrip('.')}.", *others])
 
 
 def _about(column: Column, metric: Metric) -> str:
@@ -368,19 +359,6 @@ def _about(column: Column, metric: Metric) -> str:
     if column.part != "value":
         return f"the standard error of {what}"
     return f"{what}: {_sources(metric)}"
-
-
-def _asked(results: Results) -> Iterator[tuple[Mapping[str, Node], Mapping[str, Any]]]:
-    """Yield the queries that metrics and slices read, with their settings."""
-    calls: Sequence[MetricCall] = calls_of(results.requests)
-    for call in calls:
-        yield results.planner.queries(call).nodes, call.values
-    slicing: Slicing | None = results.slicing
-    for attribute in () if slicing is None else (*slicing.of_users, *slicing.of_items):
-        assert slicing is not None
-        if attribute.template is not None:
-            nodes = {node.name: node for node in Plan(slicing.values_of(attribute)).nodes()}
-            yield nodes, slicing.values
 
 
 def _counts(totals: Plan, name: str) -> bool:

@@ -151,7 +151,6 @@ class Alternative(Template):
     `engine`: the dialect of its engine; empty for all. `when`: settings and the values that allow
     it. `spares`: a stage that it avoids; it is used only if nothing else reads that stage.
     `printed_for`: dialects that also print it, as they do not support the other query.
-    `at_cutoffs`: it has a column for each cutoff, so it is used only if the cutoffs are known.
     `in_memory`: it keeps rows of all lists in memory, so it is used only if they fit.
     `exact`: as in a stage.
     """
@@ -160,7 +159,6 @@ class Alternative(Template):
     when: Mapping[str, Sequence[str | float]] = field(default_factory=dict)
     spares: str = ""
     printed_for: tuple[str, ...] = ()
-    at_cutoffs: bool = False
     in_memory: bool = False
     exact: tuple[str, ...] = ()
 

@@ -60,9 +60,7 @@ def _physical(planner: Planner, roots: Sequence[Node], fits: bool) -> list[Node]
     alternatives = {
         alternative.name: alternative
         for alternative in planner.catalog.alternatives
-        if alternative.engine in ("", planner.dialect)
-        and (planner.stages.knows_cutoffs or not alternative.at_cutoffs)
-        and (fits or not alternative.in_memory)
+        if alternative.engine in ("", planner.dialect) and (fits or not alternative.in_memory)
     }
     done: dict[str, Node] = {}
 

@@ -33,13 +33,7 @@ _recent_lock = threading.Lock()
 
 
 class StageSource:
-    """Replaces the queries of stages and tables; the base class replaces none.
-
-    Attributes:
-        knows_cutoffs: whether cutoffs are known when a query is planned.
-    """
-
-    knows_cutoffs = True
+    """Replaces the queries of stages and tables; the base class replaces none."""
 
     def node(
         self,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import duckdb
@@ -21,6 +24,7 @@ from tests.engines.postgres_server import USER
 from tests.engines.runners import ENGINES, Engine
 from tests.support.dbt_packages import (
     build,
+    builder,
     in_order,
     macros_of,
     models_of,
@@ -32,7 +36,6 @@ from tests.support.paths import ROOT
 
 DATA = ROOT / "examples" / "data"
 PACKAGE = ROOT / "dbt" / "ranking_metrics"
-MACROS = sorted(file.stem for file in PACKAGE.glob("macros/*/*.sql"))
 MODELS = ("als", "popular")
 FURTHER = ("interactions", "history", "items", "users", "aspects", "logs")
 ENVIRONMENT = {
@@ -196,6 +199,7 @@ def test_a_package_with_plain_names_runs_alone(tmp_path: Path) -> None:
     assert found["value"].tolist() == pytest.approx(expected["value"].tolist(), rel=1e-12)
 
 
+@pytest.mark.usefixtures("built")
 def test_what_the_page_shows_is_so(tmp_path: Path) -> None:
     """The files and commands of docs/how-to/dbt.md, in their order."""
     page = (ROOT / "docs" / "how-to" / "dbt.md").read_text(encoding="utf-8")
@@ -270,10 +274,22 @@ def test_models_run_as_views_and_tables(engine: Engine, tmp_path: Path) -> None:
 # ---- the package ranking_metrics -----------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def built() -> Path:
+    """Return the package, which .ci/run builds before these tests."""
+    assert list(PACKAGE.glob("macros/*/*.sql")), "run python dbt/build.py"
+    return PACKAGE
+
+
+def families_of(package: Path) -> dict[str, str]:
+    """Return the metrics that have macros, with their families."""
+    return {file.stem: file.parent.name for file in sorted(package.glob("macros/*/*.sql"))}
+
+
 @pytest.fixture
-def ranking_metrics(tmp_path: Path) -> Path:
+def ranking_metrics(built: Path, tmp_path: Path) -> Path:
     """Return the integration tests of a copy of the package."""
-    shutil.copytree(PACKAGE, tmp_path / "ranking_metrics")
+    shutil.copytree(built, tmp_path / "ranking_metrics")
     return tmp_path / "ranking_metrics" / "integration_tests"
 
 
@@ -324,13 +340,18 @@ def test_a_wrong_argument_ends_the_parsing(ranking_metrics: Path) -> None:
     assert "ranking_metrics.ndcg: cutoff is the text ten. Pass a whole number" in built.stdout
 
 
-def test_dbt_computes_every_macro_as_evaluate(tmp_path: Path) -> None:
+def test_dbt_computes_every_macro_as_evaluate(built: Path, tmp_path: Path) -> None:
     load(tmp_path)
+    families = families_of(built)
+    truth_of = {
+        name: "liked" if family == "ratings" else "interactions"
+        for name, family in families.items()
+    }
     (tmp_path / "models").mkdir()
     files = {
         "dbt_project.yml": PROJECT,
         "profiles.yml": PROFILES,
-        "packages.yml": f"packages:\n  - local: {PACKAGE}\n",
+        "packages.yml": f"packages:\n  - local: {built}\n",
         "models/sources.yml": SOURCES.replace(
             "{tables}", "{name: recommendations_als}, {name: interactions}, {name: liked}"
         ),
@@ -343,11 +364,11 @@ def test_dbt_computes_every_macro_as_evaluate(tmp_path: Path) -> None:
             FROM shop.interactions
         """)
         liked = connection.sql("FROM shop.liked").to_arrow_table()
-    for name in MACROS:
-        text = next(PACKAGE.glob(f"macros/*/{name}.sql")).read_text(encoding="utf-8")
+    for name, family in families.items():
+        text = (built / "macros" / family / f"{name}.sql").read_text(encoding="utf-8")
         tables = {
             "recommendations": "source('shop', 'recommendations_als')",
-            "interactions": f"source('shop', '{truth_of(name)}')",
+            "interactions": f"source('shop', '{truth_of[name]}')",
             "score_column": "'score'",
             "relevance_column": "'relevance'",
         }
@@ -361,24 +382,60 @@ def test_dbt_computes_every_macro_as_evaluate(tmp_path: Path) -> None:
     for command in ("deps", "build"):
         done = dbt(tmp_path, command)
         assert done.returncode == 0, done.stdout
-    found = query(tmp_path, " UNION ALL ".join(f'FROM metrics."{name}"' for name in MACROS))
+    found = query(tmp_path, " UNION ALL ".join(f'FROM metrics."{name}"' for name in families))
     lists, truth = (DATA / f"{name}.parquet" for name in ("recommendations_als", "interactions"))
     expected = []
     for table, kind in ((truth, "interactions"), (liked, "liked")):
-        names = [name for name in MACROS if truth_of(name) == kind]
+        names = [name for name, of in truth_of.items() if of == kind]
         with Evaluator(lists, table) as one:
             expected.append(one.evaluate(names, 10))
     assert_same(found, pd.concat(expected), ["metric"], rtol=1e-12)
 
 
-def truth_of(metric: str) -> str:
-    """Return the interactions that a metric is compared on."""
-    return "liked" if list(PACKAGE.glob(f"macros/ratings/{metric}.sql")) else "interactions"
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_deps_install_the_archive_of_a_release(built: Path, tmp_path: Path) -> None:
+    archive = builder().archive(built, tmp_path / "dist")
+    load(tmp_path)
+    (tmp_path / "models").mkdir()
+    handler = functools.partial(_Quiet, directory=str(archive.parent))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/{archive.name}"
+        recall = (
+            "{{ ranking_metrics.recall(source('shop', 'recommendations_als'), "
+            "source('shop', 'interactions'), 10, score_column='score', "
+            "relevance_column='relevance') }}"
+        )
+        files = {
+            "dbt_project.yml": PROJECT,
+            "profiles.yml": PROFILES,
+            "packages.yml": f"packages:\n  - tarball: {url}\n    name: ranking_metrics\n",
+            "models/sources.yml": SOURCES.replace(
+                "{tables}", "{name: recommendations_als}, {name: interactions}"
+            ),
+            "models/recall.sql": recall,
+        }
+        for name, text in files.items():
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        for command in ("deps", "build"):
+            done = dbt(tmp_path, command, NO_PROXY="127.0.0.1", no_proxy="127.0.0.1")
+            assert done.returncode == 0, done.stdout
+        server.shutdown()
+    lists, truth = (DATA / f"{name}.parquet" for name in ("recommendations_als", "interactions"))
+    with Evaluator(lists, truth) as one:
+        expected = one.evaluate("recall@10")
+    assert_same(query(tmp_path, "FROM metrics.recall"), expected, ["metric"], rtol=1e-12)
 
 
 # dbt has no adapter for DataFusion
 @pytest.mark.parametrize("name", [name for name in ENGINES if name != "datafusion"])
-def test_macros_run_on_other_engines(name: str, engines: Callable[[str], Engine]) -> None:
+def test_macros_run_on_other_engines(
+    built: Path, name: str, engines: Callable[[str], Engine]
+) -> None:
     engine = engines(name)
     tables = {"dbt_recommendations_als": "recommendations_als", "dbt_interactions": "interactions"}
     engine.load({name: pq.read_table(DATA / f"{file}.parquet") for name, file in tables.items()})
@@ -386,7 +443,7 @@ def test_macros_run_on_other_engines(name: str, engines: Callable[[str], Engine]
     lists, truth = (DATA / f"{name}.parquet" for name in tables.values())
     with Evaluator(lists, truth) as one:
         expected = one.evaluate(metrics, 10).set_index("metric")
-    macros = macros_of(PACKAGE, engine.dialect)
+    macros = macros_of(built, engine.dialect)
     for metric in metrics:
         given = {"interactions": "dbt_interactions", "relevance_column": "relevance"}
         given = {} if metric == "n_recommended" else given

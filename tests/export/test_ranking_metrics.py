@@ -3,34 +3,63 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import re
+import shutil
+import tarfile
 import warnings
 from collections.abc import Iterator
-from types import ModuleType
+from pathlib import Path
 from typing import Any
 
 import duckdb
-import jinja2
 import pytest
 import sqlglot
 
 import sqlmetrics as sm
+from sqlmetrics.export.statements import at_any_cutoff
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.version import __version__
-from tests.support.dbt_packages import CompilerError, macros_of, yaml_of
+from tests.support.dbt_packages import CompilerError, builder, macros_of, yaml_of
 from tests.support.evaluators import Evaluator
 from tests.support.paths import DATA, ROOT
 
 PACKAGE = ROOT / "dbt" / "ranking_metrics"
-FILES = sorted((PACKAGE / "macros").glob("*/*.sql"))
-METRICS = [file.stem for file in FILES]
+
+
+BUILD = builder()
 
 
 @functools.cache
-def of_duckdb() -> Any:
-    """Return the macros as DuckDB has them; it takes a second to compile them."""
-    return macros_of(PACKAGE, "duckdb")
+def names() -> list[str]:
+    """Name the metrics of the package."""
+    found: list[str] = BUILD.metrics()
+    return found
+
+
+def built(folder: Path, metrics: list[str], adapters: list[str]) -> Path:
+    """Build the package in a folder, for some metrics and adapters."""
+    package = folder / PACKAGE.name
+    shutil.copytree(PACKAGE, package, ignore=lambda *_: ["integration_tests"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the types of the columns would tell
+        texts = {metric: BUILD.macros(metric, adapters, [7919]) for metric in metrics}
+    BUILD.write(package, texts)
+    return package
+
+
+@pytest.fixture(scope="module")
+def of_duckdb(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return the macros of all metrics as DuckDB has them."""
+    return macros_of(built(tmp_path_factory.mktemp("dbt"), names(), ["duckdb"]), "duckdb")
+
+
+OF_ADAPTERS = ["ndcg", "map", "pr_auc", "n_relevant"]
+
+
+@pytest.fixture(scope="module")
+def of_adapters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the package with the macros of some metrics for all adapters."""
+    return built(tmp_path_factory.mktemp("dbt"), OF_ADAPTERS, BUILD.ADAPTERS)
 
 
 RELATIONS = {"recommendations": "recs", "interactions": "truth"}
@@ -73,30 +102,21 @@ def family_of(metric: str) -> str:
     return Catalog.load().metrics[metric].family
 
 
-def text_of(metric: str) -> str:
-    return (PACKAGE / "macros" / family_of(metric) / f"{metric}.sql").read_text(encoding="utf-8")
-
-
-def signature_of(metric: str) -> str:
-    found = re.search(rf"{{% macro {metric}\((.*?)\) -%}}", text_of(metric), re.DOTALL)
-    assert found is not None
-    return found[1]
-
-
-def call(metric: str, given: dict[str, Any], **arguments: Any) -> str:
+def call(macros: Any, metric: str, given: dict[str, Any], **arguments: Any) -> str:
     """Return the statement of a macro; those of `given` that it does not take are not passed."""
-    signature = signature_of(metric)
-    taken = {name: value for name, value in given.items() if f"{name}=" in signature}
-    text: str = getattr(of_duckdb(), metric)(**taken, **arguments)
+    macro = getattr(macros, metric)
+    taken = {name: value for name, value in given.items() if name in macro.arguments}
+    text: str = macro(**taken, **arguments)
     return text
 
 
 def result(connection: duckdb.DuckDBPyConnection, statement: str) -> dict[str, Any]:
-    ((row,), names) = ((found := connection.execute(statement)).fetchall(), found.description)
-    return dict(zip([name for name, *_ in names], row, strict=True))
+    ((row,), columns) = ((found := connection.execute(statement)).fetchall(), found.description)
+    return dict(zip([name for name, *_ in columns], row, strict=True))
 
 
 def assert_as_evaluated(
+    macros: Any,
     connection: duckdb.DuckDBPyConnection,
     given: dict[str, Any],
     evaluator: sm.Evaluator,
@@ -108,7 +128,7 @@ def assert_as_evaluated(
     expected = {(row["metric"], row["k"]): row for row in rows}
     for metric in metrics:
         for k in CUTOFFS:
-            found = result(connection, call(metric, given, cutoff=k))
+            found = result(connection, call(macros, metric, given, cutoff=k))
             for name, value in expected[metric, k].items():
                 known = found[name]
                 if isinstance(value, float) and value == value:
@@ -120,7 +140,7 @@ def assert_as_evaluated(
 
 @pytest.mark.parametrize("truth", ["judged", "liked"])
 def test_values_of_scored_lists_are_those_of_evaluate(
-    warehouse: duckdb.DuckDBPyConnection, truth: str
+    of_duckdb: Any, warehouse: duckdb.DuckDBPyConnection, truth: str
 ) -> None:
     given = {"recommendations": "scored", "interactions": truth, **RENAMED}
     evaluator = Evaluator(
@@ -129,27 +149,27 @@ def test_values_of_scored_lists_are_those_of_evaluate(
                  "relevance": "grade"},
     )  # fmt: skip
     # scores that are probabilities are compared with interactions that are relevant or not
-    metrics = [name for name in METRICS if (family_of(name) == "ratings") == (truth == "liked")]
-    assert_as_evaluated(warehouse, given, evaluator, metrics)
+    metrics = [name for name in names() if (family_of(name) == "ratings") == (truth == "liked")]
+    assert_as_evaluated(of_duckdb, warehouse, given, evaluator, metrics)
 
 
 @pytest.mark.filterwarnings("ignore:interactions. there is no column relevance")
 def test_values_of_ranks_without_relevance_are_those_of_evaluate(
-    warehouse: duckdb.DuckDBPyConnection,
+    of_duckdb: Any, warehouse: duckdb.DuckDBPyConnection
 ) -> None:
     given = {"recommendations": "ranked", "interactions": "bought"}
     evaluator = Evaluator("ranked", "bought", connection=warehouse)
-    needy = [metric for metric in METRICS if "needs_relevance=True" in text_of(metric)]
+    needy = [name for name in names() if ("interactions", "relevance") in BUILD.reads(name).needs]
     assert "fallout" in needy
     metrics = [
         metric
-        for metric in METRICS
-        if metric not in needy and "rank_column" in signature_of(metric)
+        for metric in names()
+        if metric not in needy and "rank_column" in getattr(of_duckdb, metric).arguments
     ]
-    assert_as_evaluated(warehouse, given, evaluator, metrics)
+    assert_as_evaluated(of_duckdb, warehouse, given, evaluator, metrics)
 
 
-def test_a_rank_can_be_an_expression(warehouse: duckdb.DuckDBPyConnection) -> None:
+def test_a_rank_can_be_an_expression(of_duckdb: Any, warehouse: duckdb.DuckDBPyConnection) -> None:
     warehouse.execute("""
         CREATE OR REPLACE VIEW reversed AS
         SELECT user_id, item_id, 12 - rank AS revplace FROM ranked;
@@ -158,66 +178,28 @@ def test_a_rank_can_be_an_expression(warehouse: duckdb.DuckDBPyConnection) -> No
     """)
     others = {"interactions": "bought_or_not", "relevance_column": "grade", "cutoff": 10}
     for metric in ("lrap", "auc", "ndcg"):
-        plain = result(warehouse, call(metric, {"recommendations": "ranked", **others}))
+        plain = result(warehouse, call(of_duckdb, metric, {"recommendations": "ranked", **others}))
         given = {"recommendations": "reversed", "rank_column": "12 - revplace", **others}
-        found = result(warehouse, call(metric, given))
+        found = result(warehouse, call(of_duckdb, metric, given))
         assert plain["value"] > 0
         assert found["value"] == pytest.approx(plain["value"], rel=1e-12), metric
-
-
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate_dbt", ROOT / "dbt" / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.filterwarnings("ignore::sqlmetrics.errors.SqlmetricsWarning")  # of columns' types
-def test_all_files_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DuckDB has its own SQL for every metric; each other adapter for a share of the metrics."""
-    generate = generator()
-    of_adapters, others = generate.ADAPTERS, [a for a in generate.ADAPTERS if a != "duckdb"]
-    monkeypatch.setattr(generate, "ADAPTERS", [])
-    starts = generate.files(cutoffs=[7919])
-    assert set(starts) == {*FILES, PACKAGE / "README.md"}, "run python dbt/generate.py"
-    compiled = {adapter: vars(macros_of(PACKAGE, adapter)) for adapter in of_adapters}
-    printer = generate._Printer([7919])
-    for number, (path, start) in enumerate(starts.items()):
-        text, metric = path.read_text(encoding="utf-8"), path.stem
-        if path.name == "README.md":
-            assert text == start, "run python dbt/generate.py"
-            continue
-        assert text.startswith(start.removesuffix("\n")), "run python dbt/generate.py"
-        tables = [name for name in RELATIONS if f"{name} | indent" in text]
-        order = "rank" if "_ranked_lists(" in start else "score"
-        for adapter in ("duckdb", others[number % len(others)]):
-            printed = generate._after_inputs(printer.statement(metric, order, adapter), tables)
-            given = {"cutoff": 7919, **RELATIONS}
-            expected = jinja2.Template(printed).render(given)
-            macros = compiled[adapter]
-            names = (adapter, generate._PARENTS.get(adapter))
-            macro = next(macros[f"{n}__{metric}"] for n in names if f"{n}__{metric}" in macros)
-            found = macro(*(given[table] for table in tables), 7919)
-            assert found == expected, (metric, adapter, "run python dbt/generate.py")
 
 
 def test_the_version_is_that_of_sqlmetrics() -> None:
     assert yaml_of(PACKAGE, "dbt_project.yml")["version"] == __version__
 
 
-def test_a_metric_has_a_test_of_the_better_direction() -> None:
-    names = vars(of_duckdb())
-    for metric in METRICS:
+def test_a_metric_has_a_test_of_the_better_direction(of_duckdb: Any) -> None:
+    there = vars(of_duckdb)
+    for metric in names():
         better = Catalog.load().metrics[metric].higher_is_better
-        assert (f"test_{metric}_at_least" in names) == (better is True), metric
-        assert (f"test_{metric}_at_most" in names) == (better is False), metric
+        assert (f"test_{metric}_at_least" in there) == (better is True), metric
+        assert (f"test_{metric}_at_most" in there) == (better is False), metric
 
 
-@pytest.mark.parametrize("adapter", generator().ADAPTERS)
-def test_every_adapter_has_sql_of_its_own_dialect(adapter: str) -> None:
-    macros = macros_of(PACKAGE, adapter)
+@pytest.mark.parametrize("adapter", BUILD.ADAPTERS)
+def test_every_adapter_has_sql_of_its_own_dialect(of_adapters: Path, adapter: str) -> None:
+    macros = macros_of(of_adapters, adapter)
     with sm.Evaluator(
         sm.TableName("recommendations"), sm.TableName("interactions"),
         columns={"recommendations.rank": "rank", "interactions.relevance": "relevance"},
@@ -229,17 +211,42 @@ def test_every_adapter_has_sql_of_its_own_dialect(adapter: str) -> None:
     assert "FROM shop.recs" in first
     assert "FROM shop.held_out" in first
     assert f"{read}{others};\n" == printed.replace("WITH relevant AS (", read, 1)
-    for metric in ("map", "pr_auc", "n_relevant"):
-        given = {"recommendations": "recs", "interactions": "truth"}
-        given |= {"relevance_column": "grade", "score_column": "score"}
-        taken = {name: value for name, value in given.items() if f"{name}=" in signature_of(metric)}
-        text = getattr(macros, metric)(**taken, cutoff=5)
+    given = {"recommendations": "recs", "interactions": "truth"}
+    given |= {"relevance_column": "grade", "score_column": "score"}
+    for metric in OF_ADAPTERS:
+        text = call(macros, metric, given, cutoff=5)
         assert sqlglot.parse_one(text, dialect=adapter).named_selects[:4] == RESULT, metric
 
 
-def test_another_adapter_is_refused() -> None:
+def test_a_statement_that_depends_on_the_cutoff_otherwise_is_refused() -> None:
+    with pytest.raises(sm.UsageError, match="depends on the cutoff in other ways"):
+        at_any_cutoff(lambda k: f"SELECT {k * 2}", "k", "(k + 1)")
+    assert at_any_cutoff(lambda k: f"SELECT {k}, {k + 1}, 1.{k}", "k", "(k + 1)", [5]) == (
+        "SELECT k, (k + 1), 1.5"
+    )
+
+
+def test_built_files_are_those_of_a_release(of_adapters: Path, tmp_path: Path) -> None:
+    """A second build replaces the files of the first; hand-written macros stay."""
+    package = tmp_path / PACKAGE.name
+    shutil.copytree(of_adapters, package)
+    BUILD.write(package, {"recall": "{# recall #}"})
+    assert [path.name for path in sorted(package.glob("macros/**/*.sql"))] == [
+        "recall.sql", "arguments.sql", "input_tests.sql",
+    ]  # fmt: skip
+    rows = re.findall(r"^\| `(\w+)` \|", (package / "METRICS.md").read_text(), re.MULTILINE)
+    assert rows == names()
+    with tarfile.open(BUILD.archive(package, tmp_path / "dist")) as tar:
+        packed = tar.getnames()
+    top = f"{PACKAGE.name}-{__version__}"
+    assert packed[0] == top
+    assert {name.partition("/")[0] for name in packed} == {top}
+    assert {f"{top}/dbt_project.yml", f"{top}/macros/accuracy/recall.sql"} <= {*packed}
+
+
+def test_another_adapter_is_refused(of_adapters: Path) -> None:
     with pytest.raises(CompilerError, match="ndcg has no SQL for the adapter oracle"):
-        macros_of(PACKAGE, "oracle").ndcg("recs", "truth", 10)
+        macros_of(of_adapters, "oracle").ndcg("recs", "truth", 10)
 
 
 @pytest.mark.parametrize(
@@ -262,34 +269,36 @@ def test_another_adapter_is_refused() -> None:
          "first_rank_at_most: threshold is the text low. Pass a number"),
     ],
 )  # fmt: skip
-def test_wrong_arguments_are_named(metric: str, arguments: dict[str, Any], message: str) -> None:
+def test_wrong_arguments_are_named(
+    of_duckdb: Any, metric: str, arguments: dict[str, Any], message: str
+) -> None:
     with pytest.raises(CompilerError, match=message):
-        getattr(of_duckdb(), metric)(**arguments)
+        getattr(of_duckdb, metric)(**arguments)
 
 
 @pytest.mark.parametrize(
     ("threshold", "problem"), [(0.4, None), (0.6, "recall@1 is less than 0.6")]
 )
-def test_a_low_value_is_found(threshold: float, problem: str | None) -> None:
+def test_a_low_value_is_found(of_duckdb: Any, threshold: float, problem: str | None) -> None:
     # recall@1 of user 1 is 1, of user 2 it is 0
     lists = "(VALUES (1, 'a', 1), (2, 'a', 1)) AS lists (user_id, item_id, rank)"
     truth = "(VALUES (1, 'a'), (2, 'b')) AS truth (user_id, item_id)"
-    text = of_duckdb().test_recall_at_least(lists, truth, cutoff=1, threshold=threshold)
+    text = of_duckdb.test_recall_at_least(lists, truth, cutoff=1, threshold=threshold)
     assert duckdb.sql(text).fetchall() == ([] if problem is None else [(problem, 0.5, 2)])
 
 
 @pytest.mark.parametrize(("threshold", "n_found"), [(3, 0), (1, 1)])
-def test_a_high_value_is_found(threshold: float, n_found: int) -> None:
+def test_a_high_value_is_found(of_duckdb: Any, threshold: float, n_found: int) -> None:
     lists = "(VALUES (1, 'a', 1), (1, 'b', 2)) AS lists (user_id, item_id, rank)"
     truth = "(VALUES (1, 'b')) AS truth (user_id, item_id)"
-    text = of_duckdb().test_first_rank_at_most(lists, truth, cutoff=5, threshold=threshold)
+    text = of_duckdb.test_first_rank_at_most(lists, truth, cutoff=5, threshold=threshold)
     assert len(duckdb.sql(text).fetchall()) == n_found
 
 
-def test_an_undefined_value_is_found() -> None:
+def test_an_undefined_value_is_found(of_duckdb: Any) -> None:
     lists = "(VALUES (1, 'a', 1)) AS lists (user_id, item_id, rank)"
     truth = "(VALUES (1, 'b')) AS truth (user_id, item_id)"
-    text = of_duckdb().test_first_rank_at_most(lists, truth, cutoff=5, threshold=9)
+    text = of_duckdb.test_first_rank_at_most(lists, truth, cutoff=5, threshold=9)
     assert duckdb.sql(text).fetchall() == [("first_rank@5 is more than 9", None, 0)]
 
 
@@ -308,10 +317,10 @@ def test_an_undefined_value_is_found() -> None:
     ],
 )
 def test_invalid_lists_are_found(
-    rows: str, arguments: dict[str, str], problems: list[tuple[str, int]]
+    of_duckdb: Any, rows: str, arguments: dict[str, str], problems: list[tuple[str, int]]
 ) -> None:
     lists = f"(VALUES {rows}) AS lists (user_id, item_id, rank)"
-    found = duckdb.sql(of_duckdb().test_valid_recommendations(lists, **arguments)).fetchall()
+    found = duckdb.sql(of_duckdb.test_valid_recommendations(lists, **arguments)).fetchall()
     assert [(problem[: len(known)], n) for (problem, n), (known, _) in zip(
         sorted(found), problems, strict=True
     )] == problems  # fmt: skip
@@ -327,10 +336,12 @@ def test_invalid_lists_are_found(
         ("(1, 'a', NULL)", [("rows without relevance", 1)]),
     ],
 )
-def test_invalid_interactions_are_found(rows: str, problems: list[tuple[str, int]]) -> None:
+def test_invalid_interactions_are_found(
+    of_duckdb: Any, rows: str, problems: list[tuple[str, int]]
+) -> None:
     truth = f"(VALUES {rows}) AS truth (user_id, item_id, grade)"
     found = duckdb.sql(
-        of_duckdb().test_valid_interactions(truth, relevance_column="grade")
+        of_duckdb.test_valid_interactions(truth, relevance_column="grade")
     ).fetchall()
     assert [(problem[: len(known)], n) for (problem, n), (known, _) in zip(
         sorted(found), problems, strict=True
@@ -338,8 +349,8 @@ def test_invalid_interactions_are_found(rows: str, problems: list[tuple[str, int
 
 
 @pytest.mark.parametrize("test", ["valid_recommendations", "valid_interactions"])
-def test_an_empty_table_is_found(test: str) -> None:
+def test_an_empty_table_is_found(of_duckdb: Any, test: str) -> None:
     empty = "(SELECT 1 AS user_id, 1 AS item_id, 1 AS rank WHERE FALSE)"
-    ((problem, n),) = duckdb.sql(getattr(of_duckdb(), f"test_{test}")(empty)).fetchall()
+    ((problem, n),) = duckdb.sql(getattr(of_duckdb, f"test_{test}")(empty)).fetchall()
     assert problem.startswith("no rows: ")
     assert n == 1

@@ -89,15 +89,12 @@ def test_lists_of_masked_rows_alone_are_refused() -> None:
         refused(sm.DataError, "of none: ", *words, recommendations=source, **given)
 
 
-def test_macros_drop_seen_items_and_refuse_masked_scores() -> None:
-    with pytest.raises(sm.UsageError, match="ndcg: masked_scores=drop"):
-        script(settings=LEAVE, metrics=["ndcg"])
+def test_macros_drop_seen_items_and_masked_scores() -> None:
     with duckdb.connect() as connection:
-        connection.execute(script(settings=DROP, metrics=["mrr"]))
-        for name, frame in {"recs": ranked(LISTS), "truth": RELEVANT, "had": HISTORY}.items():
-            connection.register(f"{name}_frame", frame)
-            connection.execute(f"CREATE TABLE {name} AS FROM {name}_frame")
-        ((value,),) = connection.execute(
-            "SELECT value FROM sm_mrr('recs', 'truth', 'had', k := 2)"
-        ).fetchall()
-    assert value == pytest.approx(2 / 3)
+        tables = {"recs": ranked(LISTS), "masked": MASKED, "truth": RELEVANT, "had": HISTORY}
+        for name, frame in tables.items():
+            connection.register(name, frame)
+        for settings, call in ((DROP, "'recs', 'truth', 'had'"), (LEAVE, "'masked', 'truth'")):
+            connection.execute(script(sm.Evaluator, ["mrr"], settings=settings))
+            ((value,),) = connection.execute(f"SELECT value FROM sm_mrr({call}, k := 2)").fetchall()
+            assert value == pytest.approx(2 / 3)

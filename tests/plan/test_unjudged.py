@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pytest
 
@@ -136,9 +137,16 @@ def test_slices_of_items_drop_the_same_items_and_credit_none() -> None:
             evaluator.evaluate(["recall(unjudged=best)@3"], by_item="kind")
 
 
-def test_macros_refuse_it() -> None:
-    with pytest.raises(sm.UsageError, match="unjudged=drop is not supported: a macro ranks"):
-        script(settings={"unjudged": "drop"}, metrics=["ndcg"])
+def test_macros_drop_them() -> None:
+    lists = [("u", item, rank) for rank, item in enumerate(LISTS["u"], start=1)]
+    with duckdb.connect() as connection:
+        connection.execute(script(sm.Evaluator, ["precision"], settings={"unjudged": "drop"}))
+        connection.register("recs", pd.DataFrame(lists, columns=["user_id", "item_id", "rank"]))
+        connection.register("truth", TRUTH)
+        ((value,),) = connection.execute(
+            "SELECT value FROM sm_precision('recs', 'truth', k := 3)"
+        ).fetchall()
+    assert value == pytest.approx(BY_HAND["drop"][0])
 
 
 def test_explain_walks_to_a_convention_that_drops_them(tmp_path: Path) -> None:

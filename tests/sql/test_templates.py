@@ -267,7 +267,6 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
     of_results = [one for one in CATALOG.alternatives if one not in ALTERNATIVES]
     files |= {f"{alternative.template_path}.sql.j2" for alternative in of_results}
     assert rendered.keys() == files
-    of_macros = [path for path in FILES if path.parent.name == "duckdb_macros"]
     included = [
         name for path in FILES for name in re.findall(r'include "(shared/.*?)"', path.read_text())
     ]
@@ -275,8 +274,7 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
     assert set(included) == shared
     # the tests of engines run these
     of_databases = [path for path in FILES if path.parent.parent.name == "databases"]
-    of_others = [*of_macros, *of_databases]
-    assert len(FILES) == len(files) + len(TEMPLATES) + len(of_others) + len(shared)
+    assert len(FILES) == len(files) + len(TEMPLATES) + len(of_databases) + len(shared)
 
 
 def test_queries_of_results_run() -> None:

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import jinja2
 import yaml
 
+from tests.support.paths import ROOT
+
 # what dbt itself sets: keep what is undefined from being nothing
 _JINJA = jinja2.Environment(undefined=jinja2.StrictUndefined, extensions=["jinja2.ext.do"])
+
+
+@functools.cache
+def builder() -> ModuleType:
+    """Import dbt/build.py, which builds the macros of ranking_metrics."""
+    spec = importlib.util.spec_from_file_location("build_dbt", ROOT / "dbt" / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def yaml_of(folder: Path, name: str) -> dict:
