@@ -64,7 +64,7 @@ from sqlmetrics.errors import (
 )
 from sqlmetrics.masking import masked
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE
-from sqlmetrics.terminal import say, show
+from sqlmetrics.terminal import show
 from sqlmetrics.version import __version__
 
 if TYPE_CHECKING:
@@ -387,13 +387,7 @@ def sql(
             physical=physical,
             **asked_of(metrics, options, *(PER_USER if per_user else EVALUATED)),
         )
-        from sqlmetrics.engines.open import bytes_read  # imports DuckDB
-
-        is_own = dialect in (None, evaluator.engine.dialect)
-        cost = bytes_read(evaluator.engine, text) if is_own else None
     show(text, "sql")
-    if cost is not None:
-        say(f"BigQuery would read {cost / 1e9:,.2f} GB for this statement")
 
 
 class _RecordedCommand(Command):

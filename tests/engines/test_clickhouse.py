@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.engines import clickhouse, clickhouse_drivers
+from sqlmetrics.engines import clickhouse
 from sqlmetrics.engines.clickhouse import type_of
+from sqlmetrics.engines.connection import Connection
 from tests.engines.clickhouse_server import PASSWORD, ClickHouseServer
 from tests.engines.databases import (
     GIVEN,
@@ -309,14 +310,14 @@ def test_a_role_that_may_not_read_parts(
 ) -> None:
     """Stands for a server on which system tables need grants."""
     shop("CREATE TABLE shop.truth ENGINE = MergeTree ORDER BY () AS SELECT * FROM small.truth")
-    fetch = clickhouse_drivers.Chdb.fetch
+    fetch = Connection.fetch
 
     def without_parts(driver: Any, statement: str) -> Any:
         if "system.parts" in statement:
             raise RuntimeError("Code: 497. DB::Exception: Not enough privileges. (ACCESS_DENIED)")
         return fetch(driver, statement)
 
-    monkeypatch.setattr(clickhouse_drivers.Chdb, "fetch", without_parts)
+    monkeypatch.setattr(Connection, "fetch", without_parts)
     with Evaluator("small.recs", "shop.truth", engine=connection) as evaluator:
         result = evaluator.evaluate("mrr")
         assert result["value"].item() == pytest.approx(MRR)
@@ -334,12 +335,12 @@ def test_a_role_that_may_set_nothing(clickhouse_server: Any) -> None:
 
 
 def test_an_old_server(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    fetch = clickhouse_drivers.Chdb.fetch
+    fetch = Connection.fetch
 
     def answered(driver: Any, statement: str) -> Any:
         return fetch(driver, statement.replace("version()", "'24.11.1.2557'"))
 
-    monkeypatch.setattr(clickhouse_drivers.Chdb, "fetch", answered)
+    monkeypatch.setattr(Connection, "fetch", answered)
     told = r"in ClickHouse 24\.12 or newer, and the server is 24\.11\.1\.2557"
     with pytest.raises(sm.UsageError, match=told):
         Evaluator(*SMALL, engine=connection)
@@ -416,7 +417,7 @@ def test_a_table_that_changes_in_a_call(
             for user in ("u1", "u2", "u4")
         ),
     )
-    fetch, seen = clickhouse_drivers.Chdb.fetch, list[str]()
+    fetch, seen = Connection.fetch, list[str]()
 
     def changing(driver: Any, statement: str) -> Any:
         found = fetch(driver, statement)
@@ -426,7 +427,7 @@ def test_a_table_that_changes_in_a_call(
         return found
 
     with Evaluator("small.recs", "shop.truth", engine=connection) as evaluator:
-        monkeypatch.setattr(clickhouse_drivers.Chdb, "fetch", changing)
+        monkeypatch.setattr(Connection, "fetch", changing)
         if change == "a merge":  # the same rows in other parts
             evaluator.evaluate("ndcg")
         else:
@@ -636,8 +637,8 @@ def test_an_interrupt_outside_a_call_stops_nothing(
 ) -> None:
     """The statement that kills would have no mark, as those of other programs."""
     ran = list[str]()
-    monkeypatch.setattr(clickhouse_drivers.Chdb, "_stop", lambda _, text: ran.append(text))
-    driver = clickhouse_drivers.Chdb(connection)
+    monkeypatch.setattr(Connection, "_stop", lambda _, text: ran.append(text))
+    driver = Connection(connection)
     driver.stop()
     with driver.using({"log_comment": "sqlmetrics-x"}):
         driver.stop()
