@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
-
-import sqlglot
-from sqlglot import errors, exp
 
 from sqlmetrics.engines.connection import Connection
 from sqlmetrics.engines.database_dialects import Column, Dialect, FoundTable, print_instead
 from sqlmetrics.errors import UsageError
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
+from sqlmetrics.sql.transpile import table_of
 
 _OLDEST = (24, 12)  # the version with all settings that printed statements need
+# settings that change results without an error, in a view or in a printed statement, too
+_CHANGING = (
+    "limit", "offset", "additional_table_filters", "additional_result_filter",
+    "transform_null_in", "cast_keep_nullable", "data_type_default_nullable",
+    "empty_result_for_aggregation_by_empty_set", "count_distinct_implementation",
+    "apply_deleted_mask", "skip_unavailable_shards", "use_query_cache",
+    # limits that return the rows so far
+    "read_overflow_mode", "group_by_overflow_mode", "sort_overflow_mode", "result_overflow_mode",
+    "timeout_overflow_mode", "set_overflow_mode", "join_overflow_mode", "transfer_overflow_mode",
+    "distinct_overflow_mode", "read_overflow_mode_leaf", "timeout_overflow_mode_leaf",
+)  # fmt: skip
 # type of ClickHouse, without its parameters -> type of DuckDB
 _TYPES = {
     "String": "VARCHAR", "Bool": "BOOLEAN", "Date": "DATE", "Date32": "DATE",
@@ -78,14 +88,35 @@ class ClickHouse(Dialect):
             )
         return text
 
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Check the session, and run what follows.
+
+        Raises:
+            UsageError: the connection is closed, or a setting of the session changes results.
+        """
+        with super().transaction():
+            rows = self._rows("settings", {"asked": _CHANGING})
+            changed = rows[0]["setting_names"] if rows else ["offset", "additional_result_filter"]
+            if changed:
+                raise UsageError(
+                    f"engine: the session has the setting {' or '.join(changed)}, which changes "
+                    "results",
+                    remedy=f"reset it (SET {changed[0]} = DEFAULT)",
+                )
+            yield
+
     # ---- catalog ---------------------------------------------------------------------------------
 
     def find(self, name: str) -> FoundTable | None:
         """Find a table or view by its name: `recs`, `shop.recs`, with quotes where needed."""
-        parts = _parts(name)
-        if parts is None:
+        try:
+            named = table_of(name, self.name)
+        except UsageError:
             return None
-        asked = {"database_name": _escaped(parts[0]), "table_name": _escaped(parts[1])}
+        if named.catalog:
+            return None
+        asked = {"database_name": _escaped(named.db), "table_name": _escaped(named.name)}
         rows = self._rows("columns", asked)
         if not rows:
             return None
@@ -119,20 +150,6 @@ class ClickHouse(Dialect):
         """Return the class of the SQL standard that a code of ClickHouse belongs to."""
         code = re.search(r"Code: (\d+)\.", str(error))
         return next((state for state, codes in _SQLSTATES.items() if code and code[1] in codes), "")
-
-
-def _parts(name: str) -> tuple[str, str] | None:
-    """Return the database, or an empty text, and the name of a table; None for other texts."""
-    try:
-        table = sqlglot.parse_one(name, into=exp.Table, dialect="clickhouse")
-    except errors.SqlglotError:
-        return None
-    catalog, schema, this = (table.args.get(part) for part in ("catalog", "db", "this"))
-    if catalog is not None or not isinstance(this, exp.Identifier):
-        return None
-    if table.alias or table.args.get("final"):
-        return None
-    return (schema.name if isinstance(schema, exp.Identifier) else ""), this.name
 
 
 def _escaped(text: str) -> str:

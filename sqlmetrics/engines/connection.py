@@ -11,6 +11,7 @@ import contextlib
 import inspect
 import itertools
 import sys
+import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -88,8 +89,8 @@ class Connection:
             raise FailedStatement(error, statement) from error
 
     def _table(self, statement: str) -> pa.Table:
-        if hasattr(self.raw, "query_arrow"):  # clickhouse-connect
-            return self.raw.query_arrow(statement, settings=_LIMITS)
+        if hasattr(self.raw, "query_arrow"):
+            return self._of_clickhouse_connect(statement)
         if self.dialect == "clickhouse":  # chDB
             return self.raw.query(statement, "ArrowTable")
         with self._executed(statement) as cursor:
@@ -104,6 +105,17 @@ class Connection:
             if self.dialect == "bigquery":
                 return cursor.query_job.to_arrow(create_bqstorage_client=False)
             return self._rows(cursor)
+
+    def _of_clickhouse_connect(self, statement: str) -> pa.Table:
+        """Run a query; an interrupt stops it on the server."""
+        mark = f"sqlmetrics-{uuid.uuid4()}"
+        try:
+            return self.raw.query_arrow(statement, settings={**_LIMITS, "log_comment": mark})
+        except KeyboardInterrupt:
+            stop = f"KILL QUERY WHERE Settings['log_comment'] = '{mark}'"
+            with contextlib.suppress(Exception):  # in a session that is not locked
+                self.raw.command(stop, settings={"session_id": mark})
+            raise
 
     def _rows(self, cursor: Any) -> pa.Table:
         batches = iter(lambda: cursor.fetchmany(_ROWS), [])

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
 from sqlmetrics.engines.arrow_types import types_of
 from sqlmetrics.engines.connection import Connection, FailedStatement
 from sqlmetrics.errors import DataError, UsageError
@@ -36,7 +34,6 @@ _VERSIONS = {"snowflake": "SELECT CURRENT_VERSION() AS v", "bigquery": "SELECT '
 # systems with collations, with which different ids can be equal -> quotes of names
 _WITH_COLLATIONS = {"snowflake": '"', "databricks": "`"}
 _BY_BYTES = ("", "utf8", "utf8_binary", "bin")  # collations that compare bytes
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class Problem(enum.Enum):
@@ -170,10 +167,9 @@ class Dialect:
             DataError: two columns have the same name, or a column has a collation.
         """
         try:
-            table = table_of(name, self.name)
+            path = table_of(name, self.name).sql(PRINTED_AS.get(self.name, self.name))
         except UsageError:
             return None
-        path = table.sql(PRINTED_AS.get(self.name, self.name))
         rows = self.connection.fetch(f"SELECT * FROM {path} WHERE 1 = 0")
         columns = tuple(map(self._column, rows.column_names, types_of(rows)))
         known: dict[str, str] = {}
@@ -189,7 +185,7 @@ class Dialect:
             self._check_collations(
                 name, path, [known[one.name] for one in columns if one.type == "VARCHAR"]
             )
-        return FoundTable(names.found_table(self._in_duckdb(table)), name, columns)
+        return FoundTable(names.table(name), name, columns)
 
     def _column(self, stored: str, kind: str) -> Column:
         """Return a column with its name in sqlmetrics."""
@@ -199,18 +195,6 @@ class Dialect:
         # a name without quotes means the one in upper case, a name in quotes itself
         meant = name.upper() if identifier(name) == name else name
         return Column(name, kind, spelled="" if stored == meant else _quoted(stored))
-
-    def _in_duckdb(self, table: exp.Table) -> str:
-        """Return the name of a table in DuckDB's SQL, with quotes where the user or DuckDB needs
-        them."""
-        parts = []
-        for part in filter(None, map(table.args.get, ("catalog", "db", "this"))):
-            is_plain = not part.args.get("quoted") and _PLAIN.match(part.name)
-            is_reserved = identifier(part.name.lower()) != part.name.lower()
-            is_upper = is_plain and is_reserved and self.name == "snowflake"
-            text = part.name.upper() if is_upper else part.name
-            parts.append(text if is_plain and not is_reserved else _quoted(text))
-        return ".".join(parts)
 
     def _check_collations(self, name: str, path: str, columns: list[str]) -> None:
         """Check that texts are compared by their bytes, which the first row shows.

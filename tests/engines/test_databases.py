@@ -23,6 +23,7 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.engines.connection import Connection
+from sqlmetrics.engines.database import DatabaseEngine
 from sqlmetrics.metrics.catalog import Catalog
 from tests.engines.databases import (
     GIVEN,
@@ -192,7 +193,7 @@ def adbc_connection(server: Any) -> Iterator[Database]:
 
 @pytest.fixture
 def postgres_reader(server: Any, connect: Any) -> Database:
-    """Return a connection of a role that creates no temporary tables, but reads all worlds."""
+    """Return a connection of a role that may only read."""
     names(server, plain())
     names(server, awkward())
     server.execute(f"GRANT USAGE ON SCHEMA {server.quoted(SCHEMA)} TO reader")
@@ -203,18 +204,6 @@ def postgres_reader(server: Any, connect: Any) -> Database:
     return Database("Postgres", server, connect("reader"))
 
 
-@pytest.fixture
-def chdb_without_ddl(chdb: Any) -> Iterator[Database]:
-    """Return a connection that creates no temporary tables."""
-    import chdb as library
-
-    connection = library.connect(":memory:")
-    for setting in ("allow_ddl = 0", "max_query_size = 10000000", "max_ast_elements = 10000000"):
-        connection.query(f"SET {setting}")
-    yield Database("ClickHouse", chdb, connection)
-    connection.close()
-
-
 @pytest.mark.parametrize(
     ("kind", "how"),
     [
@@ -223,8 +212,6 @@ def chdb_without_ddl(chdb: Any) -> Iterator[Database]:
         (plain, "adbc_connection"),
         (awkward, "postgres_reader"),
         (plain, "in_clickhouse_server"),
-        (plain, "in_chdb"),
-        (awkward, "chdb_without_ddl"),
     ],
 )
 def test_every_metric(kind: Callable[[], World], how: str, request: pytest.FixtureRequest) -> None:
@@ -1172,3 +1159,46 @@ def test_python_of_the_page_in_clickhouse(chdb: Any) -> None:
             exec(block.replace('"shop.chdb"', '":memory:"'), names)
         assert_same(names["in_clickhouse"], duckdb.evaluate(["map", "recall"], k=3))
         names["connection"].close()
+
+
+# ---- --verify -----------------------------------------------------------------------------------
+
+
+def test_verify(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = awkward()
+    given = names(database.runner, world)
+    asked: dict[str, Any] = {"columns": columns(world), "where": {"users": "country <> 'x'"}}
+    with Evaluator(**given, **asked, engine=database.connection) as evaluator:
+        metrics = ["ndcg", "coverage", "surprisal", "intra_list_diversity"]
+        for options in ({}, {"by": "users.country"}):
+            assert evaluator.verify(metrics, [1, 5], users=5, **options).empty
+    frame = DatabaseEngine.frame
+
+    def wrong(engine: Any, plan: Any) -> pd.DataFrame:
+        found = frame(engine, plan)
+        return found.assign(value=found["value"].where(found["metric"] != "mrr", 0.25))
+
+    monkeypatch.setattr(DatabaseEngine, "frame", wrong)
+    with Evaluator(*SMALL, engine=database.connection) as evaluator:
+        (row,) = evaluator.verify(["mrr", "recall"], 3).to_dict("records")
+    assert (row["metric"], row["value"]) == ("mrr", 0.25)
+    assert row["value_in_duckdb"] == pytest.approx(MRR)
+    with (
+        Evaluator(LISTS, TRUTH) as duckdb,
+        pytest.raises(sm.UsageError, match="needs DuckDB|engine"),
+    ):
+        duckdb.verify("mrr")
+
+
+def test_verify_on_the_command_line(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("evaluate", "mrr", "recall", *GIVEN, "--engine", url, "--verify", "--format", "csv")
+    result = run(*asked)
+    assert result.exit_code == 0, result.output
+    assert "all values equal those of DuckDB" in result.stderr
+    frame = DatabaseEngine.frame
+    monkeypatch.setattr(
+        DatabaseEngine, "frame", lambda engine, plan: frame(engine, plan).assign(value=0.25)
+    )
+    result = run(*asked)
+    assert result.exit_code == 1, result.output
+    assert "mrr,,0.25,0.5,3" in result.stdout

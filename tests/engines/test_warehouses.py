@@ -224,11 +224,13 @@ def test_the_dialect_of_a_url(url: str, monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_failed_connection_hides_secrets(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from sqlalchemy.engine.default import DefaultDialect
 
-    def connect(*_: Any, **options: Any) -> Any:
+    def connect(*_: Any, **__: Any) -> Any:
         raise RuntimeError(f"Invalid access token s3cr in {url}")
 
     monkeypatch.setattr(DefaultDialect, "connect", connect)
-    with pytest.raises(sm.EngineError, match=r"no connection to .*Invalid access token \*\*\*") as e:
+    with pytest.raises(
+        sm.EngineError, match=r"no connection to .*Invalid access token \*\*\*"
+    ) as e:
         Evaluator("recs", "truth", engine=url)
     assert "s3cr" not in str(e.value)
 
@@ -343,8 +345,9 @@ def test_rows_without_arrow() -> None:
     class Rows:
         """A cursor with two batches."""
 
-        description: Any = None
-        batches: Any = [[(1, "1.5", None)], [(2, None, "x")], []]
+        def __init__(self) -> None:
+            self.description: Any = None
+            self.batches: Any = [[(1, "1.5", None)], [(2, None, "x")], []]
 
         def fetchmany(self, _: int) -> Any:
             self.description = [("a", "integer"), ("b", "varchar(3)"), ("c", "array(char)")]
