@@ -29,9 +29,9 @@ def samples(session: Session, n_users: int) -> tuple[dict[str, Any], dict[str, A
     Raises:
         UsageError: the engine is not a database, or there are no interactions.
     """
-    from sqlmetrics.engines.database import DatabaseEngine
-
-    if not isinstance(session.engine, DatabaseEngine) or "interactions" not in session.tables:
+    engine = session.engine
+    is_database = engine.embedded is None and engine.changing is not None
+    if not is_database or "interactions" not in session.tables:
         raise UsageError(
             "verify compares a database with DuckDB and needs interactions",
             remedy=Message("give the URL or connection of a database with ", Argument("engine")),
