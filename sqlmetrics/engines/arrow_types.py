@@ -62,15 +62,17 @@ def arrow_type(described: object, dialect: str) -> Any:
     return pa.type_for_alias(_ARROW[kind]) if kind in _ARROW else None
 
 
-def types_of(table: pa.Table) -> list[str]:
-    """Return the types of columns as DuckDB calls them."""
+def types_of(table: pa.Table, dialect: str) -> list[str]:
+    """Return the types of columns as DuckDB calls them; whole numbers of Snowflake are integers."""
     import duckdb
 
     if not table.column_names:
         return []
     with duckdb.connect() as connection:
-        kinds = map(str, connection.from_arrow(table.slice(0, 0)).types)
-        return [_without_precision(kind) for kind in kinds]
+        kinds = list(map(str, connection.from_arrow(table.slice(0, 0)).types))
+    if dialect == "snowflake":
+        kinds = [re.sub(r"\ADECIMAL\(\d+,0\)", "BIGINT", kind) for kind in kinds]
+    return list(map(_without_precision, kinds))
 
 
 def _without_precision(kind: str) -> str:
@@ -107,7 +109,7 @@ def table_of(
     arrays = []
     for kind, parts in zip(kinds, columns, strict=True):
         if kind == _NUMERIC:
-            arrays.append(numbers(parts))
+            arrays.append(numbers(parts) if parts else pa.array([], pa.decimal128(38, 9)))
         elif kind is None:
             arrays.append(_of_other_type(parts))
         else:

@@ -32,6 +32,8 @@ _OF_PACKAGES = {
 _VENDORS = {"PostgreSQL": "postgres", "Snowflake": "snowflake", "BigQuery": "bigquery"}
 # methods of cursors that return all rows as Arrow: ADBC, Databricks, Snowflake
 _FETCH_ARROW = ("fetch_arrow_table", "fetchall_arrow", "fetch_arrow_all")
+# methods of connections: DB-API 2.0 and ADBC, clickhouse-connect, chDB, BigQuery
+_RUN_STATEMENTS = ("cursor", "query_arrow", "send_query", "query_and_wait")
 # the limits of a statement with all metrics are larger than the defaults of ClickHouse
 _LIMITS = dict.fromkeys(
     ("max_query_size", "max_ast_elements", "max_expanded_ast_elements"), "10000000"
@@ -77,33 +79,34 @@ class Connection:
             getattr(self.raw, name, False) is True for name in ("closed", "_closed")
         )
 
-    def fetch(self, statement: str) -> pa.Table:
-        """Run a query and return its rows, in types that DuckDB returns.
+    def fetch(self, statement: str, as_stored: bool = False) -> pa.Table:
+        """Run a query and return its rows, in types that DuckDB returns or, on request, as stored.
 
         Raises:
             FailedStatement: the database or its library reports an error.
         """
         try:
-            return as_duckdb(self._table(statement), self.dialect)
+            table = self._table(statement)
+            return table if as_stored else as_duckdb(table, self.dialect)
         except Exception as error:  # libraries have classes of their own
             raise FailedStatement(error, statement) from error
 
     def _table(self, statement: str) -> pa.Table:
         if hasattr(self.raw, "query_arrow"):
             return self._of_clickhouse_connect(statement)
+        if hasattr(self.raw, "query_and_wait"):  # BigQuery
+            return self.raw.query_and_wait(statement).to_arrow(create_bqstorage_client=False)
         if self.dialect == "clickhouse":  # chDB
             return self.raw.query(statement, "ArrowTable")
         with self._executed(statement) as cursor:
             if name := next((name for name in _FETCH_ARROW if hasattr(cursor, name)), None):
-                options = {"force_return_table": True} if self.dialect == "snowflake" else {}
+                options = {"force_return_table": True} if name == "fetch_arrow_all" else {}
                 table = getattr(cursor, name)(**options)
                 # some servers of Flight SQL describe no result without rows
                 is_undescribed = not table.column_names and hasattr(cursor, "adbc_execute_schema")
                 if is_undescribed:
                     return cursor.adbc_execute_schema(statement).empty_table()
                 return table
-            if self.dialect == "bigquery":
-                return cursor.query_job.to_arrow(create_bqstorage_client=False)
             return self._rows(cursor)
 
     def _of_clickhouse_connect(self, statement: str) -> pa.Table:
@@ -160,9 +163,7 @@ class Connection:
         return self.raw.cursor()
 
     def _execute(self, cursor: Any, statement: str) -> None:
-        # the library of BigQuery reads %% as %, also without parameters
-        doubled = self.dialect == "bigquery"
-        cursor.execute(statement.replace("%", "%%") if doubled else statement)
+        cursor.execute(statement)
 
     def close(self) -> None:
         """Close the connection if sqlmetrics opened it; errors are suppressed."""
@@ -221,7 +222,7 @@ def opened(given: Any, wanted: str | None = None, is_ours: bool = False) -> Conn
     )
     if is_asynchronous:
         raise _unsupported(f"an asynchronous connection of {package}")
-    if not any(hasattr(raw, name) for name in ("cursor", "query_arrow", "send_query")):
+    if not any(hasattr(raw, name) for name in _RUN_STATEMENTS):
         return None
     if package in ("duckdb", "_duckdb"):
         raise UsageError("engine: pass a DuckDB connection as connection=…")
@@ -269,11 +270,16 @@ def _raw(given: Any) -> Any:
         raw = getattr(given, "con", None) or getattr(given, "client", None)
     if _package_in(raw, ["clickhouse_connect"]):  # its connections of DB-API 2.0 return no Arrow
         return getattr(raw, "client", raw)
-    if _package_in(raw, ["google"]) and not hasattr(raw, "cursor"):  # a client of BigQuery
-        from google.cloud.bigquery import dbapi
-
-        connect_to: Any = dbapi.connect
-        return connect_to(raw)
+    if _package_in(raw, ["google"]):  # its connections of DB-API 2.0 return no Arrow either
+        client = getattr(raw, "_client", raw)
+        config = getattr(client, "default_query_job_config", None)
+        if config is not None and config.destination is not None:
+            raise UsageError(
+                "engine: the client of BigQuery writes the results of all queries to "
+                f"{config.destination.table_id}",
+                remedy="remove destination from default_query_job_config, or pass another client",
+            )
+        return client
     return raw
 
 

@@ -170,8 +170,9 @@ class Dialect:
             path = table_of(name, self.name).sql(PRINTED_AS.get(self.name, self.name))
         except UsageError:
             return None
-        rows = self.connection.fetch(f"SELECT * FROM {path} WHERE 1 = 0")
-        columns = tuple(map(self._column, rows.column_names, types_of(rows)))
+        rows = self.connection.fetch(f"SELECT * FROM {path} WHERE 1 = 0", as_stored=True)
+        kinds = types_of(rows, self.name)
+        columns = tuple(map(self._column, rows.column_names, kinds))
         known: dict[str, str] = {}
         for column, stored in zip(columns, rows.column_names, strict=True):
             if column.name in known:

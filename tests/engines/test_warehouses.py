@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -304,7 +305,7 @@ def in_snowflake(rows: pa.Table) -> Dialect:
 
 
 def test_names_of_snowflake() -> None:
-    rows = pa.table({"USER_ID": ["u"], "Item": [1], "RANK": [1], "order": [1.5]})
+    rows = pa.table({"USER_ID": ["u"], "Item": [1], "RANK": [Decimal(1)], "order": [1.5]})
     found = in_snowflake(rows).find("shop.recs")
     assert found is not None
     shown = [(one.name, one.type, one.spelled) for one in found.columns]
@@ -337,6 +338,21 @@ def test_dialects_of_connections(monkeypatch: pytest.MonkeyPatch) -> None:
         connection = opened(kind())
         assert connection is not None
         assert connection.dialect == dialect
+
+
+def test_clients_of_bigquery() -> None:
+    from google.auth.credentials import AnonymousCredentials
+    from google.cloud import bigquery
+    from google.cloud.bigquery import dbapi
+
+    client = bigquery.Client(project="p", credentials=AnonymousCredentials())
+    for given in (client, dbapi.connect(client)):
+        connection = opened(given)
+        assert connection is not None
+        assert (connection.raw, connection.dialect) == (client, "bigquery")
+    client.default_query_job_config = bigquery.QueryJobConfig(destination="p.d.mine")
+    with pytest.raises(sm.UsageError, match="writes the results of all queries to mine"):
+        opened(client)
 
 
 def test_rows_without_arrow() -> None:
@@ -397,7 +413,12 @@ def test_types() -> None:
         pa.uuid(): "VARCHAR", pa.float32(): "FLOAT", pa.date32(): "DATE",
     }  # fmt: skip
     schema = pa.schema([(f"c{place}", kind) for place, kind in enumerate(kinds)])
-    assert arrow_types.types_of(schema.empty_table()) == list(kinds.values())
+    assert arrow_types.types_of(schema.empty_table(), "databricks") == list(kinds.values())
+    whole = pa.schema([("id", pa.decimal128(38, 0)), ("price", pa.decimal128(9, 2))]).empty_table()
+    assert arrow_types.types_of(whole, "snowflake") == ["BIGINT", "DECIMAL"]
+    assert arrow_types.types_of(whole, "bigquery") == ["DECIMAL", "DECIMAL"]
+    numeric = arrow_types.table_of(["a"], [arrow_types.arrow_type("decimal(9,2)", "trino")], [])
+    assert arrow_types.types_of(numeric, "trino") == ["DECIMAL"]
     names = {
         "varchar(20)": "VARCHAR", "array(char(3))": "VARCHAR[]", "decimal(9,2)": "DECIMAL",
         "timestamp(3) with time zone": "TIMESTAMP WITH TIME ZONE", "row(a bigint)": None,
