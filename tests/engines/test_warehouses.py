@@ -346,7 +346,7 @@ def test_clients_of_bigquery() -> None:
     from google.cloud.bigquery import dbapi
 
     client = bigquery.Client(project="p", credentials=AnonymousCredentials())
-    for given in (client, dbapi.connect(client)):
+    for given in (client, dbapi.connect(client, prefer_bqstorage_client=False)):
         connection = opened(given)
         assert connection is not None
         assert (connection.raw, connection.dialect) == (client, "bigquery")
