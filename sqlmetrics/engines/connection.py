@@ -115,7 +115,7 @@ class Connection:
         try:
             return self.raw.query_arrow(statement, settings={**_LIMITS, "log_comment": mark})
         except KeyboardInterrupt:
-            stop = f"KILL QUERY WHERE Settings['log_comment'] = '{mark}'"
+            stop = f"KILL QUERY WHERE Settings['log_comment'] = '{mark}' SYNC"
             with contextlib.suppress(Exception):  # in a session that is not locked
                 self.raw.command(stop, settings={"session_id": mark})
             raise
