@@ -10,7 +10,7 @@ from sqlmetrics.checks.survey import frame_of
 from sqlmetrics.metrics.conventions import STANDARD
 from sqlmetrics.plan.request import Asked
 from sqlmetrics.record.record import recorded
-from sqlmetrics.run import comparing, looking, printing
+from sqlmetrics.run import comparing, looking, printing, verifying
 from sqlmetrics.run import path as run
 from sqlmetrics.run.public_calls import OnSession, public
 from sqlmetrics.run.session import Session
@@ -181,6 +181,26 @@ class Evaluator(OnSession):
                          ci=ci, confidence=confidence, resamples=resamples, seed=seed,
                          run_ci=run_ci, skip_missing=skip_missing)  # fmt: skip
         return run.evaluate(self._session, asked, self.engine.frame, fail_if)
+
+    def verify(
+        self, metrics: Metrics = None, k: Cutoffs = None, *, users: int = 100, **options: Any
+    ) -> pd.DataFrame:
+        """Compare the values that a database computes with those of DuckDB, for some users.
+
+        Args:
+            metrics, k: see `evaluate`; `options` are its other arguments.
+            users: the number of users, the first ones of the held-out interactions. Their rows are
+                read into this process.
+
+        Returns:
+            The rows of `evaluate` whose numbers differ by more than 1e-9, with `value_in_duckdb`
+            after `value`; no rows if all numbers agree.
+        """
+        in_database, in_duckdb = verifying.samples(self._session, users)
+        with Evaluator(**in_database) as ours, Evaluator(**in_duckdb) as theirs:
+            return verifying.differences(
+                *(one.evaluate(metrics, k, **options) for one in (ours, theirs))
+            )
 
     @public
     @recorded

@@ -51,6 +51,7 @@ from sqlmetrics.cli.output import (
     comparison,
     default_format,
     evaluator_or_error,
+    verify_values,
     write,
     write_values,
 )
@@ -64,7 +65,7 @@ from sqlmetrics.errors import (
 )
 from sqlmetrics.masking import masked
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE
-from sqlmetrics.terminal import say, show
+from sqlmetrics.terminal import show
 from sqlmetrics.version import __version__
 
 if TYPE_CHECKING:
@@ -103,14 +104,23 @@ def main() -> None:
 @gate_options
 @record_options
 @tracked_output_options
-def evaluate(metrics: tuple[str, ...], **options: Any) -> None:
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Compute the values for 100 users in the database and in DuckDB, and list those that "
+    "differ; exit with code 1 if any value differs.",
+)
+def evaluate(metrics: tuple[str, ...], verify: bool, **options: Any) -> None:
     """Compute the mean of METRICS (e.g. ndcg@10) over users.
 
     Without METRICS, compute hit_rate, map, mrr, ndcg, precision and recall at cutoff 10. The name
     all stands for every metric except those of ratings and probabilities.
     """
     metrics, options = as_recorded("evaluate", metrics, options)
-    write_values(metrics, options, per_user=False)
+    if verify:
+        verify_values(metrics, options)
+    else:
+        write_values(metrics, options, per_user=False)
 
 
 @main.command("per-user")
@@ -388,13 +398,7 @@ def sql(
             physical=physical,
             **asked_of(metrics, options, *(PER_USER if per_user else EVALUATED)),
         )
-        from sqlmetrics.engines.open import bytes_read  # imports DuckDB
-
-        is_own = dialect in (None, evaluator.engine.dialect)
-        cost = bytes_read(evaluator.engine, text) if is_own else None
     show(text, "sql")
-    if cost is not None:
-        say(f"BigQuery would read {cost / 1e9:,.2f} GB for this statement")
 
 
 class _RecordedCommand(Command):

@@ -49,7 +49,9 @@ GROUPS = {
         *("by", "by_item", "combinations", "gap"),
         *("ci", "confidence", "resamples", "seed", "run_ci"),
     ),
-    "Checks and gates": ("check", "strict", "trust_input", "fail_if", "fail_on_warnings"),
+    "Checks and gates": (
+        *("check", "strict", "trust_input", "fail_if", "fail_on_warnings", "verify"),
+    ),
     "Engine": ("engine", "master", "threads", "memory_limit", "temp_directory", "temp_limit"),
     "Output": (
         *("kind", "digits", "output", "force", "name", "title", "no_examples"),

@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from sqlmetrics.cli.arguments import asked_of, evaluator_of
 from sqlmetrics.cli.options import COMPARED, EVALUATED, GATED, PER_USER
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
@@ -156,6 +158,21 @@ def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: b
         _write_with_spark(options, write_parquet)
     else:
         write(options, compute)
+
+
+def verify_values(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Write the means over users that differ from those of DuckDB; end with exit code 1 if any."""
+    counts: list[int] = []
+
+    def compute(evaluator: Evaluator) -> pd.DataFrame:
+        found = evaluator.verify(**asked_of(metrics, options, *EVALUATED))
+        counts.append(len(found))
+        return found
+
+    write(options, compute)
+    if any(counts):
+        click.get_current_context().exit(1)
+    say("all values equal those of DuckDB")
 
 
 def comparison(

@@ -1,27 +1,26 @@
 """Run plans in a database, through a connection of the user or one that a URL names.
 
-The statements run in the database, and only the rows of results come to this process. Nothing
-remains in the database, also after an error or an interrupt: in Postgres, everything runs in a
-transaction that is undone; in ClickHouse, temporary tables are dropped; in warehouses, nothing is
-created.
+The statements run in the database, one per result, and only the rows of results come to this
+process. Nothing is created in the database.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from sqlmetrics.engines.clickhouse import ClickHouse
-from sqlmetrics.engines.database_dialects import Database, FoundTable, Postgres, Problem
-from sqlmetrics.engines.database_drivers import Driver
+from sqlmetrics.engines.connection import Connection, FailedStatement
+from sqlmetrics.engines.database_dialects import Dialect, FoundTable, Problem
+from sqlmetrics.engines.database_urls import one_line
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.engines.per_user_values import nodes_below
+from sqlmetrics.engines.postgres import Postgres
 from sqlmetrics.engines.relation import Relation, check_type
-from sqlmetrics.engines.warehouse import SYSTEMS, Warehouse
 from sqlmetrics.errors import (
     DataError,
     EngineError,
@@ -35,7 +34,7 @@ from sqlmetrics.files import whole_file
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.rows import Rows, frame_of
 from sqlmetrics.sql import transpile
-from sqlmetrics.sql.query_graph import Node, Plan, barriers, parse
+from sqlmetrics.sql.query_graph import Node, Plan, parse
 from sqlmetrics.wording import and_more
 
 if TYPE_CHECKING:
@@ -44,34 +43,23 @@ if TYPE_CHECKING:
 
 _WITHOUT = Message("remove ", Argument("engine"), " to compute with DuckDB")
 _MOST_NAMES = 10  # tables that an error lists
-_SYSTEMS: Mapping[str, Callable[[Driver], Database]] = {
-    "postgres": Postgres,
-    "clickhouse": ClickHouse,
-    **dict.fromkeys(SYSTEMS, Warehouse),
-}
 
 
 class DatabaseEngine:
-    """A connection to a database that runs plans.
-
-    Args:
-        driver: the connection.
-        owned: whether `close` closes the connection.
-    """
+    """A connection to a database that runs plans."""
 
     fetches_users = True
     embedded = None
     catalog = None
     owned = True  # unlike in a user's DuckDB connection, sources need no lookup
 
-    def __init__(self, driver: Driver, owned: bool) -> None:
-        self._driver = driver
-        self._database = _SYSTEMS[driver.dialect](driver)
-        self._closes = owned
-        self.dialect = self._database.dialect
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        kinds: Mapping[str, type[Dialect]] = {"postgres": Postgres, "clickhouse": ClickHouse}
+        self._database = kinds.get(connection.dialect, Dialect)(connection)
+        self.dialect = connection.dialect
         self._tables: dict[str, FoundTable] = {}  # by relation
-        self._kept: dict[str, str] = {}  # identity of a node -> temporary table of this call
-        self._depth = 0  # of nested uses of the transaction
+        self._is_within = False  # in the transaction of a call
         self._closed = False
         with self._transaction(), self._translated("the version"):
             self._version = self._database.version()
@@ -152,19 +140,14 @@ class DatabaseEngine:
         text = transpile.printed(parse(statement, label), self.dialect, pretty=False, is_input=True)
         with self._transaction():
             try:
-                return list(self._driver.fetch(text).to_pylist())
-            except self._driver.errors as error:
-                why = self._driver.reason(error)
-                raise UnreadableError(f"{label} cannot be read: {why}", reason=why) from error
+                return list(self._database.fetch(text).to_pylist())
+            except FailedStatement as failed:
+                why = self._reason(failed)
+                raise UnreadableError(f"{label} cannot be read: {why}", reason=why) from failed
 
     def find_table(self, name: str) -> str | None:  # noqa: ARG002
         """Return None; `relation` finds tables."""
         return None
-
-    def bytes_read(self, statement: str) -> int | None:
-        """Return the bytes that a statement would read; None if the system has no estimate."""
-        with self._transaction(), self._translated("the bytes that the statement reads"):
-            return self._database.bytes_read(statement)
 
     def printed(self, relation: str) -> str:
         """Return a relation as it is written in a statement that runs without sqlmetrics."""
@@ -172,32 +155,14 @@ class DatabaseEngine:
 
     # ---- between calls -------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def calling(self) -> Iterator[None]:
-        """Run everything inside as one call, and undo all changes at the end.
-
-        Raises:
-            DataError: the database has no transactions, and a table has changed during the call.
-        """
-        with self._transaction():
-            before = self._states()
-            yield
-            now = self._states() if before else before
-        if changed := [path for path, state in before.items() if now.get(path) != state]:
-            raise DataError(
-                f"the table {changed[0]} has changed while the call ran, so its results may mix "
-                "old and new rows",
-                remedy="run again, or read a table that no other program changes meanwhile",
-            )
+    def calling(self) -> AbstractContextManager[None]:
+        """Run everything inside as one call, on the rows of one moment if the database can."""
+        return self._transaction()
 
     @property
     def several_moments(self) -> str:
         """Return why a call may read rows of several moments; empty if it cannot."""
         return self._database.several_moments
-
-    def _states(self) -> Mapping[str, object]:
-        with self._translated("the state of the tables"):
-            return self._database.states(self._tables.values())
 
     def check_columns(
         self, table: str, relation: str, label: str, before: Mapping[str, str]
@@ -210,7 +175,7 @@ class DatabaseEngine:
         """
         known = self._tables[relation]
         with self._transaction(), self._translated(label, table, table):
-            found = self._database.found_again(known)
+            found = self._database.find(known.name)
         if found is None:
             raise DataError(
                 f"{table}: {label} existed when the Evaluator was created, but no longer exists",
@@ -225,17 +190,13 @@ class DatabaseEngine:
             check_type(table, name, label, kind, None if column is None else column.type)
 
     def forget(self, identities: Iterable[str]) -> None:
-        """Forget intermediate relations, which end with their transaction."""
-        for key in identities:
-            self._kept.pop(key, None)
+        """Do nothing; nothing is kept."""
 
     # ---- running -------------------------------------------------------------------------------
 
     def records(self, plan: Plan) -> list[dict[str, Any]]:
-        """Run a plan with a small result and return its rows; others read what it keeps."""
-        with self._transaction():
-            self._store(plan.barriers(self._kept))
-            return list(self._arrow(plan).to_pylist())
+        """Run a plan with a small result and return its rows."""
+        return list(self._arrow(plan).to_pylist())
 
     def rows(self, plan: Plan) -> Rows:
         """Run a plan with a small result and return its rows, with the kinds of columns."""
@@ -282,8 +243,6 @@ class DatabaseEngine:
         below, local = nodes_below(plan.root, of_users), DuckDBEngine()
         try:
             with self._transaction():
-                if len(below) > 1:
-                    self._store(barriers(below, self._kept))
                 for node in below:
                     local.adopt_table(node.key, self._arrow(Plan(node)))
             return local.frame(plan)
@@ -291,56 +250,31 @@ class DatabaseEngine:
             local.close()
 
     def kept(self) -> Mapping[str, str]:
-        """Return the intermediate relations: identity -> temporary table."""
-        return self._kept
+        """Return no relations: a statement computes the queries that it reads."""
+        return {}
 
     def _arrow(self, plan: Plan) -> pa.Table:
-        """Run a plan as one statement, which reads the temporary tables that exist."""
-        with self._transaction():
-            name = self._kept.get(plan.root.key)
-            statement = (
-                plan.statement(self._kept, pretty=False, dialect=self.dialect)
-                if name is None
-                else self._database.rows_of(name)
-            )
-            with self._translated(plan.root.name):
-                return self._driver.fetch(statement)
-
-    def _store(self, nodes: Iterable[Node]) -> None:
-        """Compute nodes for further statements, as temporary tables, if the role may create them.
-
-        Without them, every statement computes the nodes that it reads.
-        """
-        nodes = list(nodes)
-        if not nodes or not self._database.may_create():
-            return
-        for node in nodes:
-            statement = Plan(node).statement(self._kept, pretty=False, dialect=self.dialect)
-            with self._translated(node.name):
-                self._database.create(node.key, statement)
-            self._kept[node.key] = node.key
+        """Run a plan as one statement."""
+        statement = plan.statement({}, pretty=False, dialect=self.dialect)
+        with self._transaction(), self._translated(plan.root.name):
+            return self._database.fetch(statement)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Run what follows in the transaction that undoes everything, which is begun if needed."""
+        """Run what follows in the transaction of the running call, which is begun if needed."""
         if self._closed:
             raise UsageError("the evaluator is closed")
-        if self._depth:
-            self._depth += 1
-            try:
-                yield
-            finally:
-                self._depth -= 1
+        if self._is_within:
+            yield
             return
         with contextlib.ExitStack() as stack:
             with self._translated("the first statement"):
                 stack.enter_context(self._database.transaction())
-            self._depth = 1
+            self._is_within = True
             try:
                 yield
             finally:
-                self._depth = 0
-                self._kept.clear()
+                self._is_within = False
 
     @contextlib.contextmanager
     def _translated(self, title: str, label: str = "", table: str = "") -> Iterator[None]:
@@ -352,15 +286,21 @@ class DatabaseEngine:
         """
         try:
             yield
-        except self._driver.errors as error:
-            raise self._our_error(error, title, label, table) from error
+        except FailedStatement as failed:
+            raise self._our_error(failed, title, label, table) from failed
 
-    def _our_error(self, error: Exception, title: str, label: str, table: str) -> SqlmetricsError:
-        why, problem = self._driver.reason(error), self._database.problem(error)
+    def _reason(self, failed: FailedStatement) -> str:
+        """Return the message of the database in one line."""
+        return one_line(self._database.reason(failed.error)) or type(failed.error).__name__
+
+    def _our_error(
+        self, failed: FailedStatement, title: str, label: str, table: str
+    ) -> SqlmetricsError:
+        why, problem = self._reason(failed), self._database.problem(failed)
         name = self._database.title
-        if table and problem in (Problem.TABLE, Problem.DENIED, Problem.QUERY, Problem.ROWS):
+        if table and problem in (Problem.TABLE, Problem.QUERY, Problem.ROWS):
             return DataError(f"{label}: {title} cannot be read: {why}", table=table)
-        if problem in (Problem.TABLE, Problem.DENIED):
+        if problem is Problem.TABLE:
             return DataError(
                 f"a table cannot be read any more: {why}",
                 remedy="check that the tables and the privileges of the role are as before, and "
@@ -381,10 +321,7 @@ class DatabaseEngine:
     def close(self) -> None:
         """Close the connection, if sqlmetrics has opened it."""
         self._closed = True
-        self._kept.clear()
-        if self._closes:
-            with contextlib.suppress(*self._driver.errors):
-                self._driver.close()
+        self._connection.close()
 
 
 def _denied(table: str, label: str, name: str, columns: Sequence[str], n_columns: int) -> DataError:

@@ -1,50 +1,48 @@
-"""URLs of databases: `postgres://user@host/db`."""
+"""URLs of databases: `postgres://user@host/db`, and those of SQLAlchemy."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from sqlmetrics.masking import masked_url
+from sqlmetrics.errors import EngineError, UsageError
+from sqlmetrics.masking import masked, masked_url, without_secrets
 
-# dialects of the systems without temporary tables of ours
-WAREHOUSES = ("snowflake", "bigquery", "databricks", "trino", "datafusion")
-DATABASES = ("postgres", "clickhouse", *WAREHOUSES)  # dialects in which statements run
-FLIGHT_SQL = "flightsql"  # a protocol of several systems, whose dialect the URL names
-# dialect, or protocol, -> the form of its URLs
-FORMS = {
+# dialects in which statements run
+DATABASES = (
+    "postgres", "clickhouse", "snowflake", "bigquery", "databricks", "trino", "datafusion",
+)  # fmt: skip
+_FLIGHT_SQL = "flightsql"  # a protocol of several systems, whose dialect the URL names
+# scheme -> dialect or protocol, which is also the extra that installs its packages
+_SCHEMES = {
+    "postgres": "postgres", "postgresql": "postgres", "clickhouse": "clickhouse",
+    "clickhousedb": "clickhouse", "snowflake": "snowflake", "bigquery": "bigquery",
+    "databricks": "databricks", "trino": "trino", "grpc": _FLIGHT_SQL, "grpc+tls": _FLIGHT_SQL,
+}  # fmt: skip
+# schemes that SQLAlchemy has under another name
+_IN_SQLALCHEMY = {
+    "postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg",
+    "clickhouse": "clickhousedb",
+}  # fmt: skip
+_FORMS = {
     "postgres": "postgres://USER@HOST:PORT/DATABASE",
     "clickhouse": "clickhouse://USER@HOST:PORT/DATABASE",
     "snowflake": "snowflake://USER@ACCOUNT/DATABASE/SCHEMA",
     "bigquery": "bigquery://PROJECT/DATASET",
-    "databricks": "databricks://HOST/sql/1.0/warehouses/ID",
+    "databricks": "databricks://token@HOST?http_path=PATH",
     "trino": "trino://USER@HOST:PORT/CATALOG/SCHEMA",
-    FLIGHT_SQL: "grpc://HOST:PORT",
+    _FLIGHT_SQL: "grpc://HOST:PORT",
 }
-EXAMPLES = ", ".join([*FORMS.values()][:-1]) + f" or {FORMS[FLIGHT_SQL]}"
-_SCHEMES = {
-    "postgres": "postgres", "postgresql": "postgres", "clickhouse": "clickhouse",
-    "snowflake": "snowflake", "bigquery": "bigquery", "databricks": "databricks", "trino": "trino",
-    "grpc": FLIGHT_SQL, "grpc+tls": FLIGHT_SQL,
-}  # fmt: skip
-_SCHEME = re.compile(rf"({'|'.join(map(re.escape, _SCHEMES))})://", re.IGNORECASE)
+EXAMPLES = ", ".join([*_FORMS.values()][:-1]) + f" or {_FORMS[_FLIGHT_SQL]}"
+_URL = re.compile(rf"(grpc\+tls|{'|'.join(_SCHEMES)})(\+\w+)?://".replace("|grpc+tls", ""), re.I)
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_MOST = 400  # characters of a message
+_OF_POSTGRES = {"autocommit": True, "application_name": "sqlmetrics"}
 
 
 def is_url(value: object) -> bool:
     """Return whether a value is the URL of a database that sqlmetrics connects to."""
-    return isinstance(value, str) and _SCHEME.match(value) is not None
-
-
-def dialect_of(url: str) -> str:
-    """Return the dialect of the database that a URL leads to, or "flightsql"."""
-    match = _SCHEME.match(url)
-    assert match is not None
-    return _SCHEMES[match[1].lower()]
-
-
-def has_scheme(value: object) -> bool:
-    """Return whether a value starts as a URL does, of any system."""
-    return isinstance(value, str) and _ANY_SCHEME.match(value) is not None
+    return isinstance(value, str) and _URL.match(value) is not None
 
 
 def is_clear(url: str) -> bool:
@@ -59,6 +57,95 @@ def shown(value: str) -> str:
 
     A text that is neither a name nor a URL may be a connection string with a password.
     """
-    if has_scheme(value):
+    if _ANY_SCHEME.match(value):
         return masked_url(value)
     return repr(value) if re.fullmatch(r"[\w.-]+", value) else "the value"
+
+
+def connect(url: str, wanted: str | None) -> tuple[Any, str]:
+    """Connect to the database of a URL; return the connection of the library and the dialect.
+
+    SQLAlchemy reads the URL and names the library. The connection is made without SQLAlchemy's
+    first statements, which look up functions in the search path of the session.
+
+    Args:
+        url: the URL.
+        wanted: the dialect that the user gave, for a protocol of several systems.
+
+    Raises:
+        UsageError: a package is not installed, or the URL is not valid.
+        EngineError: the connection cannot be made.
+    """
+    match = _URL.match(url)
+    assert match is not None
+    scheme, library = match[1].lower(), match[2] or ""
+    kind = _SCHEMES[scheme]
+    unread = UsageError(
+        "the URL of the database cannot be read",
+        remedy=f"write {_FORMS[kind]}, with special characters in percent notation (%40 for @)",
+    )
+    if not is_clear(url):
+        raise unread
+    try:
+        import sqlalchemy
+        from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+        try:
+            parsed = sqlalchemy.make_url(f"{scheme}{url[match.end(1) :]}")
+        except (ArgumentError, ValueError):  # quotes parts of the URL
+            raise unread from None
+        if kind == _FLIGHT_SQL:
+            return _flight_sql(parsed, wanted)
+        parsed = parsed.set(drivername=_IN_SQLALCHEMY.get(scheme + library, scheme + library))
+        try:
+            dialect = sqlalchemy.create_engine(parsed).dialect
+        except NoSuchModuleError as error:
+            raise ImportError(str(error)) from error
+        options: Any
+        arguments, options = dialect.create_connect_args(parsed)
+        ours = _OF_POSTGRES if kind == "postgres" else {}
+        return dialect.connect(*arguments, **{**ours, **options}), kind
+    except UsageError:
+        raise
+    except ImportError as error:
+        raise UsageError(
+            f"{masked_url(url)} needs a package that cannot be imported ({error}); run "
+            f"pip install 'sqlmetrics[{kind}]'"
+        ) from error
+    except Exception as error:  # each library has classes of its own
+        raise no_connection(url, error) from None
+
+
+def no_connection(url: str, error: Exception) -> EngineError:
+    """Return the error about a connection that could not be made, without secrets."""
+    why = one_line(without_secrets(str(error), url)) or type(error).__name__
+    return EngineError(
+        f"no connection to {masked_url(url)}: {why}",
+        remedy="check the address, the user and the password or token",
+    )
+
+
+def one_line(text: str) -> str:
+    """Return a message in one line, without secrets and without a full stop at its end."""
+    return masked(" ".join(text.split())).rstrip(" .;:")[:_MOST]
+
+
+def _flight_sql(url: Any, wanted: str | None) -> tuple[Any, str]:
+    """Connect to a server of Flight SQL."""
+    from adbc_driver_flightsql import dbapi
+
+    given = dict(url.query)
+    options = {"username": url.username, "password": url.password}
+    if token := given.pop("token", ""):
+        options["adbc.flight.sql.authorization_header"] = f"Bearer {token}"
+    dialect = given.pop("dialect", wanted or "")
+    if given or url.database:
+        raise UsageError(
+            "engine: a URL of Flight SQL has a host, a port, and the parameters dialect and token"
+        )
+    connection = dbapi.connect(
+        url.set(username=None, password=None, query={}).render_as_string(),
+        db_kwargs={name: value for name, value in options.items() if value},
+        autocommit=True,
+    )
+    return connection, dialect

@@ -75,7 +75,7 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
     Raises:
         UsageError: `engine` is neither, or the system is not supported.
     """
-    from sqlmetrics.engines import database_drivers
+    from sqlmetrics.engines.connection import connected, opened
     from sqlmetrics.engines.database_urls import DATABASES, EXAMPLES, is_url, shown
     from sqlmetrics.sql.dialects import checked
 
@@ -88,30 +88,28 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
             f"engine: {shown(engine)} is neither a SparkSession nor a connection or URL of a "
             f"database, such as {EXAMPLES}"
         )
-    driver = None if isinstance(engine, str) else database_drivers.driver_of(engine, wanted)
-    if driver is None and not isinstance(engine, str):
+    if temp_directory is not None:
+        raise UsageError(Argument("temp_directory"), " applies only to DuckDB and Spark; remove it")
+    is_text = isinstance(engine, str)
+    connection = connected(engine, wanted) if is_text else opened(engine, wanted)
+    if connection is None:
         raise UsageError(
             "engine must be a SparkSession, a connection to a database or its URL, or None for "
             f"DuckDB, not {engine!r}"
         )
-    if temp_directory is not None:
-        raise UsageError(Argument("temp_directory"), " applies only to DuckDB and Spark; remove it")
-    owned = driver is None
-    driver = driver or database_drivers.connect(engine, wanted)
     from sqlmetrics.engines.database import DatabaseEngine
 
     try:
-        if driver.dialect not in DATABASES:
-            raise _untested(driver.dialect)
-        if wanted not in (None, driver.dialect):
+        if connection.dialect not in DATABASES:
+            raise _untested(connection.dialect)
+        if wanted not in (None, connection.dialect):
             raise UsageError(
-                f"dialect: the SQL of this connection is {driver.dialect}, not {wanted!r}; remove "
-                "dialect"
+                f"dialect: the SQL of this connection is {connection.dialect}, not {wanted!r}; "
+                "remove dialect"
             )
-        return DatabaseEngine(driver, owned)
+        return DatabaseEngine(connection)
     except BaseException:
-        if owned:
-            driver.close()
+        connection.close()
         raise
 
 
@@ -124,19 +122,6 @@ def _untested(dialect: str) -> UsageError:
         "test runs statements there",
         remedy=print_instead(dialect) if dialect in DIALECTS else "",
     )
-
-
-def bytes_read(engine: Engine, statement: str) -> int | None:
-    """Return the bytes that a statement would read, if the system bills them; else None.
-
-    Raises:
-        EngineError: the system cannot be asked.
-    """
-    if engine.dialect != "bigquery":
-        return None
-    from sqlmetrics.engines.database import DatabaseEngine
-
-    return engine.bytes_read(statement) if isinstance(engine, DatabaseEngine) else None
 
 
 def open_session(master: str | None) -> Any:

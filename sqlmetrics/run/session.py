@@ -114,7 +114,7 @@ class Session:
             given["convention"] = list(given["convention"])
         given["recommendations"] = models_of(given["recommendations"])
         given["templates"] = _several(str | Path, given["templates"], "templates must be paths")
-        self._given = given
+        self.given = given
         self.recorder = Recorder(given, with_contents=given["record"])
         if like is None:
             self.catalog = Catalog.load(given["templates"])
@@ -245,7 +245,7 @@ class Session:
         """Return a session with other tables in memory; see `Evaluator.with_tables`."""
         with self.lock:
             check_replaceable(self.engine.embedded, self.tables, others)
-            return Session({**self._given, **others}, like=self, others=others.keys())
+            return Session({**self.given, **others}, like=self, others=others.keys())
 
     def shared_without(self, names: Set[str]) -> tuple[Engine, dict[str, Table], set[str]]:
         """Return an engine for other tables with these names, the tables and checks it shares."""

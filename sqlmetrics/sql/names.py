@@ -11,7 +11,6 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.trees import find_all
 
 _TABLE = "table of the user: "  # prefix of a user's table name until it is printed
-_FOUND = "table of the database: "  # the same for a name in DuckDB's SQL
 _REFERENCE = re.compile(r"\{\{(?:(?!\{\{|\}\}).)*\}\}", re.DOTALL)
 
 
@@ -34,27 +33,14 @@ def table(text: str) -> str:
     return identifier(_TABLE + text.strip())
 
 
-def found_table(text: str) -> str:
-    """Return a placeholder for a user's table whose name is in DuckDB's SQL."""
-    return identifier(_FOUND + text)
-
-
 def placed_table(text: str) -> str:
     """Return the name of the user's table for which a text is the placeholder, or an empty text."""
-    for prefix in (_TABLE, _FOUND):
-        if text.startswith(prefix):
-            return text.removeprefix(prefix)
-    return ""
-
-
-def dialect_of_table(text: str, dialect: str) -> str:
-    """Return the dialect in which a placeholder has the name of a table."""
-    return NATIVE if text.startswith(_FOUND) else dialect
+    return text.removeprefix(_TABLE) if text.startswith(_TABLE) else ""
 
 
 def has_placeholders(text: str) -> bool:
     """Return whether a printed query has names that are replaced later."""
-    return _TABLE in text or _FOUND in text or "{{" in text
+    return _TABLE in text or "{{" in text
 
 
 def tables_named(tree: exp.Expr) -> set[str]:

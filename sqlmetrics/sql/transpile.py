@@ -18,12 +18,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 from sqlmetrics.errors import UsageError
 from sqlmetrics.messages import Argument, Message
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE, PRINTED_AS
-from sqlmetrics.sql.names import (
-    dialect_of_table,
-    has_placeholders,
-    is_reference,
-    placed_table,
-)
+from sqlmetrics.sql.names import has_placeholders, is_reference, placed_table
 from sqlmetrics.sql.portable import counted, problems
 from sqlmetrics.sql.templates import macro
 from sqlmetrics.sql.trees import find_all, walk
@@ -762,7 +757,7 @@ def _tables(tree: exp.Expr, dialect: str) -> None:
         if is_reference(given or node.name) and not node.args.get("db"):
             node.set("this", exp.Var(this=given or node.name))
         elif given:
-            named = table_of(given, dialect_of_table(node.name, dialect))
+            named = table_of(given, dialect)
             for part in _PARTS:
                 node.set(part, named.args.get(part))
 
