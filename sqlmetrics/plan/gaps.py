@@ -144,7 +144,7 @@ class Gaps:
 
     def _named_slices(self) -> Node:
         reads = {"slice_names": self.slice_names}
-        return self._rendered("named_slices", reads, columns=self.columns)
+        return self._rendered("named_slices", reads, slice_columns=self.columns)
 
     def _rendered(self, template: str, reads: Mapping[str, Node], **context: Any) -> Node:
         slices = [column.column for column in self.columns]

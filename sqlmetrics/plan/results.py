@@ -225,7 +225,7 @@ class Results:
             {"summary_rows": rows, **{table: self.names[table] for table in ordered}},
             columns=columns,
             order=order,
-            slices={column.column: column for column in self.slice_columns},
+            slice_of={column.column: column for column in self.slice_columns},
             combinations=self.slicing is not None and self.slicing.combinations,
             with_convention=self.with_convention,
             note=note,
@@ -477,7 +477,7 @@ class Results:
                 in_order=not several,
                 own_user_keys=self.own_user_keys,
                 sliced=self.slices is not None,
-                slices=self.slice_columns,
+                slice_columns=self.slice_columns,
                 with_convention=self.with_convention,
             )
             for number, (reads, branches) in enumerate(shares.values(), start=1)

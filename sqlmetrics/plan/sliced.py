@@ -231,7 +231,7 @@ class ItemSlices:
 def by_user(
     base: Planner,
     slicing: Slicing | None,
-    slices: tuple[Node, Node] | None,
+    slices: tuple[Node, Node] | None = None,
     users: Node | None = None,
     interval: Interval | None = None,
 ) -> tuple[Planner, SlicedStages]:

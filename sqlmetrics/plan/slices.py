@@ -366,8 +366,8 @@ class Slicing:
             name=name,
             names=names,
             of_users=of_users,
-            columns=columns,
-            keys_of={
+            slice_columns=columns,
+            joined={
                 column.source: [identifier(key) for key in self._keys(column.attribute)]
                 for column in columns
             },
@@ -398,7 +398,7 @@ class Slicing:
             "slice_names",
             {"slices": named},
             name="slice_names" if of_users else "item_slice_names",
-            columns=self.columns(of_users),
+            slice_columns=self.columns(of_users),
         )
         return slices, names
 
@@ -518,7 +518,7 @@ class Slicing:
         keys = self._keys(attribute)
         sources = [
             {"relation": source.relation, "about": [_found(source, key) for key in keys],
-             "columns": {_found(source, name): own for name, own in names.items()},
+             "read": [(_found(source, name), own) for name, own in names.items()],
              "where": source.where}
             for source in self.planner.tables[attribute.table].sources
         ]  # fmt: skip
