@@ -108,24 +108,34 @@ least({{ k }}, {{ n_relevant }}, {{ n_recommended }})
 {%- endfor -%}
 {%- endmacro -%}
 
-{#- A value as text; quotes distinguish it from the labels (none) and (all). -#}
-{%- macro slice_label(value) -%}
-CASE
-        WHEN CAST({{ value }} AS VARCHAR) IN ('(none)', '(all)')
-            THEN '"' || CAST({{ value }} AS VARCHAR) || '"'
-        ELSE CAST({{ value }} AS VARCHAR)
-    END
+{#- The name of a slice as text, also of that without a value. Quotes distinguish values from the
+    names (none) and (all); labels of templates only from (all) beside `totals`. -#}
+{%- macro slice_label(column, value, totals) -%}
+{%- set text = value if column.is_text else "CAST(" ~ value ~ " AS VARCHAR)" -%}
+{%- set of_values = ["(none)", "(all)"] if column.attribute.is_plain else [] -%}
+{%- set taken = (of_values or (["(all)"] if totals else [])) if column.is_quoted else [] -%}
+coalesce(
+        {%- if taken %}
+        CASE {{ text }}
+            {%- for name in taken %}
+            WHEN {{ literal(name) }} THEN {{ literal('"' ~ name ~ '"') }}
+            {%- endfor %}
+            ELSE {{ text }}
+        END,
+        {%- else %} {{ text }},
+        {%- endif %} {{ literal(column.attribute.missing) }})
 {%- endmacro -%}
 
-{#- The sort key of a slice: the place of its value among `levels`, or the value itself. -#}
-{%- macro slice_position(value, levels) -%}
-{%- if levels -%}
+{#- The sort key of a slice: the place of its value among the levels of the column, its position, or
+    the value itself. -#}
+{%- macro slice_position(column, value) -%}
+{%- if column.attribute.levels and column.attribute.is_plain -%}
 CASE CAST({{ value }} AS VARCHAR)
-        {%- for level in levels %}
+        {%- for level in column.attribute.levels %}
         WHEN {{ literal(level) }} THEN {{ loop.index }}
         {%- endfor %}
     END
-{%- else -%} {{ value }}
+{%- else -%} {{ value if column.attribute.is_plain else column.source ~ ".position" }}
 {%- endif -%}
 {%- endmacro -%}
 

@@ -8,6 +8,7 @@ unless the user has imported it.
 from __future__ import annotations
 
 import contextlib
+import enum
 import inspect
 import itertools
 import sys
@@ -289,6 +290,27 @@ def _package_in(raw: Any, packages: Iterable[str]) -> str | None:
     return next((package for package in found if package in packages), None)
 
 
+class State(enum.Enum):
+    """The state of a connection to Postgres."""
+
+    IDLE = "idle"  # no transaction
+    OPEN = "intrans"  # in a transaction of the user
+    FAILED = "inerror"  # in a transaction that has failed
+    BUSY = "active"  # runs a statement, e.g. of another thread
+    CLOSED = "unknown"
+
+
+def state_of(raw: Any) -> State:
+    """Return the state that libpq reports of a connection of psycopg or ADBC."""
+    if hasattr(raw, "info"):
+        return State.CLOSED if raw.closed else State(raw.info.transaction_status.name.lower())
+    try:
+        option = raw.adbc_connection.get_option("adbc.postgresql.transaction_status")
+    except Exception:  # closed, or of another system
+        return State.CLOSED
+    return State(option)
+
+
 def _dialect(raw: Any, wanted: str | None) -> str | None:
     """Return the dialect of a connection, or that of the user if it is not known."""
     if package := _package_in(raw, _OF_PACKAGES):
@@ -305,8 +327,6 @@ def _dialect_of_adbc(raw: Any, wanted: str | None) -> str:
     """
     if getattr(raw, "_closed", False):
         raise UsageError("the connection is closed", remedy="open a new connection")
-    from sqlmetrics.engines.postgres import State, state_of
-
     # the driver begins a transaction for its answer, which would be taken for the user's
     is_idle = not raw._autocommit and state_of(raw) is State.IDLE
     try:

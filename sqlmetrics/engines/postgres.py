@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sqlmetrics.engines.arrow_types import duckdb_type
-from sqlmetrics.engines.connection import Connection, FailedStatement
+from sqlmetrics.engines.connection import Connection, FailedStatement, State, state_of
 from sqlmetrics.engines.database_dialects import Column, Dialect, FoundTable, print_instead
 from sqlmetrics.errors import UsageError
 from sqlmetrics.sql.quoting import identifier, literal
@@ -45,16 +44,6 @@ _OF_ONE_MOMENT = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _SAVEPOINT = "sqlmetrics"
 
 
-class State(enum.Enum):
-    """The state of a connection."""
-
-    IDLE = "idle"  # no transaction
-    OPEN = "intrans"  # in a transaction of the user
-    FAILED = "inerror"  # in a transaction that has failed
-    BUSY = "active"  # runs a statement, e.g. of another thread
-    CLOSED = "unknown"
-
-
 _UNUSABLE = {
     State.CLOSED: ("is closed", "open a new connection and create a new Evaluator"),
     State.FAILED: (
@@ -66,17 +55,6 @@ _UNUSABLE = {
         "wait for its end, or open a connection for sqlmetrics alone",
     ),
 }
-
-
-def state_of(raw: Any) -> State:
-    """Return the state that libpq reports of a connection of psycopg or ADBC."""
-    if hasattr(raw, "info"):
-        return State.CLOSED if raw.closed else State(raw.info.transaction_status.name.lower())
-    try:
-        option = raw.adbc_connection.get_option("adbc.postgresql.transaction_status")
-    except Exception:  # closed, or of another system
-        return State.CLOSED
-    return State(option)
 
 
 class Postgres(Dialect):

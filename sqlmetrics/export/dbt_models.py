@@ -148,7 +148,7 @@ class Maker:
     ) -> list[str]:
         """Return the columns whose combination is unique."""
         if node.stage is not None and node.stage.unique:
-            users = [*self.results.planner.user_keys, "item_slice"]
+            users = self.results.of_users_planner.user_keys
             named = [
                 column
                 for entry in node.stage.unique
@@ -164,7 +164,7 @@ class Maker:
         if column in self.results.planner.user_keys:
             several = len(self.results.planner.user_keys) > 1
             return "part of the user key" if several else "the user"
-        if any(column in kind["columns"] for kind in self.results.names_of):
+        if any(column == slice_.name for slice_ in self.results.slice_columns):
             return "the slice; (all) stands for all values"
         return description(node, column)
 
@@ -188,8 +188,11 @@ class Maker:
 
     def _description(self, node: Node, summary: Plan) -> str:
         if node is summary.root:
-            known = {"slice": "slice of users", "item_slice": "slice of items"}
-            groups = [known.get(group, group) for group in self.results.groups]
+            of_slices = {
+                column.column: f"slice of {'users' if column.table == 'slice_names' else 'items'}"
+                for column in self.results.slice_columns
+            }
+            groups = list(dict.fromkeys(of_slices.get(name, name) for name in self.results.groups))
             groups += ["convention"] * self.results.with_convention
             return f"the result: one row per {', '.join([*groups, 'metric'])} and cutoff"
         if node.stage is not None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.plan.slices import Attribute
+from sqlmetrics.plan.slices import SliceColumn
 from sqlmetrics.sql.query_graph import Node, new_name
 from sqlmetrics.stats.intervals import Interval
 
@@ -59,16 +59,15 @@ class Gaps:
     """Plans the gaps between the slices of a result.
 
     `gaps` are the names of the gaps; `groups` the columns that values are grouped by, without
-    `slice`, the column with the number of a slice; `slice_names` the names of the slices, of the
-    attributes in this order; `interval` the interval of the result.
+    `columns`, the columns with the names of slices; `slice_names` has these names; `interval` is
+    the interval of the result.
     """
 
     planner: Planner
     gaps: Sequence[str]
     groups: Sequence[str]
-    slice: str
+    columns: Sequence[SliceColumn]
     slice_names: Node
-    attributes: Sequence[Attribute]
     interval: Interval
 
     def below(
@@ -92,11 +91,14 @@ class Gaps:
         of_means = self._names(means)
         if resampled is not None:
             reads["gap_widths"] = self._widths(resampled, means)
-        if groups_of_users is not None and self.slice == "slice":
+        of_users = all(column.attribute.of == "users" for column in self.columns)
+        if groups_of_users is not None and of_users:
+            order = [name for column in self.columns for name in (column.position, column.column)]
             permuted = self._rendered(
                 "permuted",
                 {"resample_groups": groups_of_users, "named_slices": self._named_slices()},
                 names=means,
+                order=[*filter(None, order)],
                 **self.interval.draws,
             )
             permuted_gaps = self._gaps_of(permuted, _same(means), "resample")
@@ -130,12 +132,10 @@ class Gaps:
         self, values: Node, columns: Mapping[str, str], per: str = "", deviations: bool = False
     ) -> Node:
         name = "resampled_gaps" if deviations else "permuted_gaps" if per else "slice_gaps"
-        return self.planner.rendered(
+        return self._rendered(
             "slice_gaps",
             {"sliced": values, "named_slices": self._named_slices()},
             name=name,
-            groups=self.groups,
-            slice=self.slice,
             gaps=self.gaps,
             value_of=columns,
             per=per,
@@ -143,13 +143,9 @@ class Gaps:
         )
 
     def _named_slices(self) -> Node:
-        missing = {
-            f"label_{number}": attribute.missing
-            for number, attribute in enumerate(self.attributes, start=1)
-        }
-        return self._rendered("named_slices", {"slice_names": self.slice_names}, missing=missing)
+        reads = {"slice_names": self.slice_names}
+        return self._rendered("named_slices", reads, slice_columns=self.columns)
 
     def _rendered(self, template: str, reads: Mapping[str, Node], **context: Any) -> Node:
-        return self.planner.rendered(
-            template, reads, groups=self.groups, slice=self.slice, **context
-        )
+        slices = [column.column for column in self.columns]
+        return self.planner.rendered(template, reads, groups=self.groups, slices=slices, **context)

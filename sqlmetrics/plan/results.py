@@ -15,7 +15,7 @@ from sqlmetrics.plan.gaps import Gaps, GapTable
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.runs import Spread, models_of
 from sqlmetrics.plan.sliced import ItemSlices, by_user
-from sqlmetrics.plan.slices import Slicing
+from sqlmetrics.plan.slices import SliceColumn, Slicing
 from sqlmetrics.plan.values import Wide, WideTable, wide_tables
 from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan, new_name
 from sqlmetrics.sql.quoting import identifier
@@ -32,7 +32,7 @@ class Results:
     """Plans results for requests, over all users or per slice.
 
     `planner` plans queries without slices. `groups` are the columns that values are grouped by: the
-    model, and the numbers of the slices.
+    model, and the names of the slices in each of `slice_columns`.
     """
 
     planner: Planner
@@ -49,8 +49,8 @@ class Results:
         planner = self.planner
         self.own_user_keys = [identifier(key) for key in planner.user_keys]
         self.groups = ["model"] if planner.several_models else []
-        self.names_of: list[dict[str, Any]] = []
-        self.names: dict[str, Node] = {}
+        self.slice_columns: list[SliceColumn] = []
+        self.names: dict[str, Node] = {}  # of slices, by the names of their tables
         self.slices: tuple[Node, Node] | None = None
         self.item_slices: ItemSlices | None = None
         self.of_users_planner = planner
@@ -67,8 +67,7 @@ class Results:
         if self.slicing is not None and self.slicing.of_users:
             self._slice_users(self.slicing)
         if self.slicing is not None and self.item_slices is not None:
-            names = self.item_slices.names
-            self._name("item_slice", "item_slice_names", names, self.slicing.of_items)
+            self._name(self.slicing.columns(of_users=False), self.item_slices.names)
 
     def narrowed(self, requests: Sequence[MetricRequest]) -> Results:
         """Return results for some of the requests with per-user values, from the same tables."""
@@ -89,7 +88,7 @@ class Results:
         """Return the same results for slices of users, from the same per-user values."""
         sliced = copy.copy(self)
         sliced.slicing, sliced.groups = slicing, [*self.groups]
-        sliced.names_of, sliced.names = [*self.names_of], {**self.names}
+        sliced.slice_columns, sliced.names = [*self.slice_columns], {**self.names}
         sliced._slice_users(slicing)
         return sliced
 
@@ -97,13 +96,12 @@ class Results:
         members = [table.node for table in self.wide.tables.values()]
         lists = {node.key: node for node in self._lists()}
         self.slices = slicing.slices([*members, *lists.values()], of_users=True)
-        self._name("slice", "slice_names", self.slices[1], slicing.of_users)
+        self._name(slicing.columns(of_users=True), self.slices[1])
 
-    def _name(self, slice_: str, table: str, node: Node, attributes: Sequence[Any]) -> None:
-        columns = [attribute.name for attribute in attributes]
-        self.groups.append(slice_)
-        self.names_of.append({"slice": slice_, "table": table, "columns": columns})
-        self.names[table] = node
+    def _name(self, columns: Sequence[SliceColumn], names: Node) -> None:
+        self.slice_columns += columns
+        self.groups += [column.column for column in columns]
+        self.names[columns[0].table] = names
 
     @property
     def of_users(self) -> list[Node]:
@@ -169,8 +167,8 @@ class Results:
             z=None if self.interval.kind == "none" else self.interval.z,
             with_convention=self.with_convention,
         )
-        models = self.groups[: -len(self.names_of)] if self.names_of else self.groups
-        slices = self.groups[len(models) :]
+        slices = [column.column for column in self.slice_columns]
+        models = [name for name in self.groups if name not in slices]
         order = [*models, *(["gap"] if self.gaps else []), *slices, "position"]
         columns = [name for name in columns if name != "gap"]
         return self._ended(summary_rows, columns, order, self._note(), self.gaps)
@@ -220,13 +218,15 @@ class Results:
         note: str = "",
         gaps: Sequence[str] = (),
     ) -> Plan:
-        """Add the names of slices to the rows, and sort them."""
+        """Name the columns of slices, and sort the rows."""
+        ordered = {column.table for column in self.slice_columns if column.position}
         summary = self.planner.rendered(
             SUMMARY,
-            {"summary_rows": rows, **self.names},
+            {"summary_rows": rows, **{table: self.names[table] for table in ordered}},
             columns=columns,
             order=order,
-            names_of=self.names_of,
+            slice_of={column.column: column for column in self.slice_columns},
+            combinations=self.slicing is not None and self.slicing.combinations,
             with_convention=self.with_convention,
             note=note,
             gaps=gaps,
@@ -246,7 +246,7 @@ class Results:
         for name, table in wide.tables.items():
             sliced = self._sliced(table.node, _columns(table))
             reads = {"per_user": sliced}
-            if self.names_of:
+            if filled_in := self._lacks_groups():
                 reads["row_groups"] = self._row_groups(table)
             valued = [column for column in table.columns if column.part != "weight"]
             columns = [vars(column) for column in valued]
@@ -254,7 +254,7 @@ class Results:
                 "totals",
                 reads,
                 groups=self.groups,
-                filled_in=bool(self.names_of),
+                filled_in=filled_in,
                 columns=columns,
                 z=self.interval.z,
             )
@@ -284,36 +284,37 @@ class Results:
 
     @property
     def _gaps(self) -> Gaps:
-        assert self.slicing is not None
-        (kind,) = self.names_of
-        *groups, slice_ = self.groups
-        of_items = slice_ == "item_slice"
-        attributes = self.slicing.of_items if of_items else self.slicing.of_users
-        names = self.names[kind["table"]]
-        return Gaps(self.planner, self.gaps, groups, slice_, names, attributes, self.interval)
+        groups = [name for name in self.groups if name == "model"]
+        (names,) = self.names.values()
+        return Gaps(self.planner, self.gaps, groups, self.slice_columns, names, self.interval)
 
     @property
     def _spread(self) -> Spread:
         return Spread(self.planner, self.groups)
 
+    def _lacks_groups(self) -> bool:
+        """Return whether a model, or the audience of a table, may have no user in a slice."""
+        if not self.slice_columns or self.item_slices is not None:
+            return bool(self.slice_columns)
+        audiences = {table.everybody.key for table in self.wide.tables.values()}
+        return self.planner.several_models or len(audiences) > 1 or bool(self.of_runs)
+
     def _row_groups(self, table: WideTable, baseline: str | None = None) -> Node:
         """Plan the groups that get values: every model, except the baseline, in every slice."""
-        homes = {kind["slice"]: kind["table"] for kind in self.names_of} | {"model": "models"}
-        models = models_of(self.planner, self.planner.node("models", table.values))
-        nodes = {**self.names, "models": models}
-        homes = {name: homes[name] for name in self.groups}
-        reads = {home: nodes[home] for home in homes.values()}
+        reads = dict(self.names)
+        if "model" in self.groups:
+            models = self.planner.node("models", table.values)
+            reads = {"models": models_of(self.planner, models), **reads}
         return self.planner.rendered(
-            "row_groups", reads, groups=self.groups, homes=homes, baseline=baseline
+            "row_groups", reads, groups=self.groups, homes=[*reads], baseline=baseline
         )
 
     def _sliced(self, values: Node, columns: Sequence[str]) -> Node:
         """Repeat the values of a user for every slice of the user."""
-        if self.slices is None:
+        if self.slicing is None or self.slices is None:
             return values
         names = [*self.of_users_planner.keys.lists, *columns]
-        reads = {"per_user": values, "slices": self.slices[0]}
-        return self.planner.rendered("sliced", reads, name=f"{values.name}_and_slice", names=names)
+        return self.slicing.sliced(values, names, f"{values.name}_and_slice")
 
     def _run_totals(self) -> tuple[Wide, dict[str, dict[str, Node]], dict[str, GapTable]]:
         """Plan the values of a run per slice of users, their spread over resamples, and gaps."""
@@ -328,11 +329,13 @@ class Results:
                 of_users=True,
                 member_keys=self.own_user_keys,
             )
-            resampling, resamples = by_user(planner, self.slices, users, self.interval)
+            resampling, resamples = by_user(
+                planner, self.slicing, self.slices, users, self.interval
+            )
             resampled = wide_tables(resampling, self.of_runs)
         per_slice = planner
         if self.slices is not None:
-            per_slice, populations = by_user(planner, self.slices)
+            per_slice, populations = by_user(planner, self.slicing, self.slices)
         wide = wide_tables(per_slice, self.of_runs)
         groups = [*self.groups, *(["run"] if planner.several_runs else [])]
         totals: dict[str, dict[str, Node]] = {}
@@ -437,7 +440,7 @@ class Results:
             UsageError: a metric has one value for the whole run and no per-user values.
         """
         self._require_users("not per-user values; use evaluate")
-        sliced = {name.lower() for kind in self.names_of for name in kind["columns"]}
+        sliced = {column.name.lower() for column in self.slice_columns}
         for request in self.requests:
             if request.name.lower() in sliced:
                 raise UsageError(
@@ -466,7 +469,7 @@ class Results:
         parts = {
             f"per_user_{number}": self.of_users_planner.rendered(
                 "per_user",
-                {**reads, **self.names, **slices},
+                {**reads, **slices},
                 name=f"rows_{number}" if several else None,
                 often=len(branches) > 1,
                 apart=several,
@@ -474,7 +477,7 @@ class Results:
                 in_order=not several,
                 own_user_keys=self.own_user_keys,
                 sliced=self.slices is not None,
-                names_of=self.names_of,
+                slice_columns=self.slice_columns,
                 with_convention=self.with_convention,
             )
             for number, (reads, branches) in enumerate(shares.values(), start=1)
@@ -485,7 +488,7 @@ class Results:
             *(["model"] if self.planner.several_models else []),
             *(["convention"] if self.with_convention else []),
             *self.planner.user_keys,
-            *(name for kind in self.names_of for name in kind["columns"]),
+            *(column.name for column in self.slice_columns),
             "k",
         ]
         names = [*keys, *metrics]
@@ -536,18 +539,16 @@ class Results:
                 )
         if not homes:
             return None
-        reads = {name: table.node for name, table in self.wide.tables.items()}
-        of_items = [kind for kind in self.names_of if kind["slice"] == "item_slice"]
-        for kind in of_items:
-            reads[kind["table"]] = self.names[kind["table"]]
         return Plan(
             self.of_users_planner.rendered(
                 "per_user_long",
-                reads,
+                {name: table.node for name, table in self.wide.tables.items()},
                 homes_of_values=homes,
                 own_user_keys=self.own_user_keys,
                 with_convention=self.with_convention,
-                item_slices=[name for kind in of_items for name in kind["columns"]],
+                item_slices=[
+                    column for column in self.slice_columns if column.attribute.of != "users"
+                ],
             )
         )
 

@@ -20,6 +20,7 @@ from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.slices import Slicing
 from sqlmetrics.sql.binding import Text, bound, tables_of
 from sqlmetrics.sql.query_graph import Node, Query
+from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render
 from sqlmetrics.stats.intervals import Interval
 
@@ -156,15 +157,17 @@ class ItemSlices:
         every_row = ({**settings, "judged_from": None} for settings in values)
         judged = {node.key: node for node in (base.node("judged", rows) for rows in every_row)}
         slices, names = slicing.slices(list(judged.values()), of_users=False)
+        columns = [column.column for column in slicing.columns(of_users=False)]
         stages = SlicedStages(
             base,
             "by_item",
             more={"item_slices": slices, "item_slice_names": names},
-            context={"member_keys": slicing.member_keys(of_users=False)},
+            context={
+                "member_keys": list(map(identifier, slicing.member_keys(of_users=False))),
+                "slices": columns,
+            },
         )
-        planner = replace(
-            base, user_keys=(*base.user_keys, "item_slice"), keeps=False, stages=stages
-        )
+        planner = replace(base, user_keys=(*base.user_keys, *columns), keeps=False, stages=stages)
         return cls(planner, base, slices, names)
 
     def judgeable(self, calls: Iterable[MetricCall]) -> Judgeable:
@@ -226,7 +229,8 @@ class ItemSlices:
 
 def by_user(
     base: Planner,
-    slices: tuple[Node, Node] | None,
+    slicing: Slicing | None,
+    slices: tuple[Node, Node] | None = None,
     users: Node | None = None,
     interval: Interval | None = None,
 ) -> tuple[Planner, SlicedStages]:
@@ -236,9 +240,10 @@ def by_user(
     the members of the slices and their names, `users` the resampled users for `interval`.
     """
     more: dict[str, Node] = {}
-    context: dict[str, Any] = {"sliced": slices is not None, "resampled": interval is not None}
-    if slices is not None:
+    context: dict[str, Any] = {"slices": [], "resampled": interval is not None}
+    if slicing is not None and slices is not None:
         more |= {"slices": slices[0], "slice_names": slices[1]}
+        context["slices"] = [column.column for column in slicing.columns(of_users=True)]
     if interval is not None and users is not None:
         groups = base.rendered("user_groups", {"members": users}, **interval.draws)
         half_samples = base.rendered("half_samples", {"user_groups": groups}, **interval.draws)

@@ -8,6 +8,7 @@ ranks stay complete. A user therefore counts in every slice that contains one of
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -84,6 +85,11 @@ class Attribute:
     params: Mapping[str, Value] = field(default_factory=dict)
     bins: Bins | None = None
     levels: Levels = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether the slices are the values of a column."""
+        return self.template is None and self.bins is None
 
     @property
     def is_ordered(self) -> bool:
@@ -266,6 +272,54 @@ def _unknown(
     return UsageError(f"by: unknown column or slice {name!r}", hint, f"; {known_names}")
 
 
+@dataclass(frozen=True)
+class SliceColumn:
+    """A column with the names of slices, as text.
+
+    Attributes:
+        attribute: the attribute whose values are the names.
+        column: the name of the column in queries; results have that of the attribute.
+        node: the query with the values, or with names in the column `label`.
+        source: the name of this query where it is joined.
+        value: the column of this query.
+        position: the column with the sort keys of slices; empty if slices sort by their names.
+        types: the types of the values; none for names.
+    """
+
+    attribute: Attribute
+    column: str
+    node: Node = field(repr=False)
+    source: str
+    value: str
+    position: str
+    types: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """Return the name of the column of results."""
+        return self.attribute.name
+
+    @property
+    def table(self) -> str:
+        """Return the name of the query with one row per slice."""
+        return "slice_names" if self.attribute.of == "users" else "item_slice_names"
+
+    @property
+    def is_text(self) -> bool:
+        """Return whether the values are text, as booleans are once they are read."""
+        return all(type_ in ("VARCHAR", "BOOLEAN") for type_ in self.types)
+
+    @property
+    def is_quoted(self) -> bool:
+        """Return whether a value may look like a name of the package, such as (none)."""
+        if not self.attribute.is_plain:
+            return not self.attribute.built_in and self.attribute.bins is None
+        return not all(
+            is_number(type_) or type_.startswith(("BOOLEAN", "DATE", "TIME"))
+            for type_ in self.types
+        )
+
+
 class Slicing:
     """The slices of a run: their users or items, and their names.
 
@@ -292,53 +346,59 @@ class Slicing:
 
     # ---- nodes ---------------------------------------------------------------------------------
 
+    def sliced(
+        self,
+        rows: Node,
+        names: Sequence[str],
+        name: str,
+        of_users: bool = True,
+        with_positions: bool = False,
+    ) -> Node:
+        """Repeat rows for every slice of their users (or of their users and items).
+
+        `names` are the columns of `rows`; the names of the slices are added, and their sort keys.
+        """
+        columns = self.columns(of_users)
+        subsets = itertools.product((0, 1), repeat=len(columns)) if self.combinations else ()
+        return self.planner.rendered(
+            "sliced",
+            {"members": rows, **{column.source: column.node for column in columns}},
+            name=name,
+            names=names,
+            of_users=of_users,
+            slice_columns=columns,
+            joined={
+                column.source: [identifier(key) for key in self._keys(column.attribute)]
+                for column in columns
+            },
+            with_positions=with_positions,
+            rollups=list(subsets),
+        )
+
     def slices(self, members: Sequence[Node], of_users: bool) -> tuple[Node, Node]:
         """Plan the members of every slice and the names of the slices.
 
         `members` are queries whose users (or relevant items) are assigned to slices.
         """
-        attributes = self.of_users if of_users else self.of_items
-        member_keys = self.member_keys(of_users)
+        keys = self.member_keys(of_users)
         sources = {f"members_{number}": node for number, node in enumerate(members, start=1)}
-        context: dict[str, Any] = {"of_users": of_users, "member_keys": member_keys}
-        reads: dict[str, Node] = {
-            "members": self.planner.rendered(
-                "members",
-                sources,
-                name="sliced_users" if of_users else "sliced_items",
-                sources=list(sources),
-                **context,
-            )
-        }
-        described = []
-        for number, attribute in enumerate(attributes, start=1):
-            source = f"attribute_{number}"
-            reads[source] = self.values_of(attribute)
-            about = [identifier(key) for key in self._keys(attribute)]
-            described.append({"name": attribute.name, "missing": attribute.missing,
-                              "source": source, "about": about})  # fmt: skip
-        context |= {
-            "attributes": described,
-            "combinations": self.combinations,
-            "slice": "slice" if of_users else "item_slice",
-        }
-        subsets = itertools.product((0, 1), repeat=len(attributes))
-        rollups = list(subsets) if self.combinations else []
-        suffix = "" if of_users else "_of_items"
-        values = self.planner.rendered(
-            "slice_values", reads, name=f"slice_values{suffix}", rollups=rollups, **context
+        every = self.planner.rendered(
+            "members",
+            sources,
+            name="sliced_users" if of_users else "sliced_items",
+            sources=list(sources),
+            of_users=of_users,
+            member_keys=[identifier(key) for key in keys],
         )
+        name = "slices" if of_users else "item_slices"
+        slices = named = self.sliced(every, keys, name, of_users)
+        if any(column.position for column in self.columns(of_users)):
+            named = self.sliced(every, [], "slice_positions", of_users, with_positions=True)
         names = self.planner.rendered(
             "slice_names",
-            {"slice_values": values},
+            {"slices": named},
             name="slice_names" if of_users else "item_slice_names",
-            **context,
-        )
-        slices = self.planner.rendered(
-            "slices",
-            {"slice_values": values, "slice_names": names},
-            name="slices" if of_users else "item_slices",
-            **context,
+            slice_columns=self.columns(of_users),
         )
         return slices, names
 
@@ -348,7 +408,7 @@ class Slicing:
         The user is included also for slices of items alone, so that a slice and its user come from
         one table. With two tables, an engine might join on the slice without the user.
         """
-        keys = [identifier(key) for key in self.planner.user_keys]
+        keys = list(self.planner.user_keys)
         return keys if of_users else [*keys, "item_id"]
 
     def _keys(self, attribute: Attribute) -> list[str]:
@@ -357,22 +417,73 @@ class Slicing:
             attribute.of
         ]
 
+    def columns(self, of_users: bool) -> list[SliceColumn]:
+        """Return the columns with the names of slices of users, or of items."""
+        return self._columns_of_users if of_users else self._columns_of_items
+
+    @functools.cached_property
+    def _columns_of_users(self) -> list[SliceColumn]:
+        return self._columns("slice", self.of_users)
+
+    @functools.cached_property
+    def _columns_of_items(self) -> list[SliceColumn]:
+        return self._columns("item_slice", self.of_items)
+
+    def _columns(self, name: str, attributes: Sequence[Attribute]) -> list[SliceColumn]:
+        columns: list[SliceColumn] = []
+        nodes: list[Node] = []
+        for number, attribute in enumerate(attributes, start=1):
+            node, types = self.values_of(attribute), []
+            nodes += [node] if node not in nodes else []
+            if attribute.is_plain:
+                sources = self.planner.tables[attribute.table].sources
+                types = [of_row(_found(source, attribute.name).type) for source in sources]
+            column = SliceColumn(
+                attribute,
+                name if len(attributes) == 1 else f"{name}_{number}",
+                node,
+                f"values_{nodes.index(node) + 1}",
+                identifier(self._value(attribute)) if attribute.is_plain else "label",
+                f"position_{number}",
+                types,
+            )
+            has_position = not isinstance(node, Query) or "position" in node.columns
+            if column.is_text and not attribute.levels and (types or not has_position):
+                column = replace(column, position="")
+            columns.append(column)
+        return columns
+
+    def _value(self, attribute: Attribute) -> str:
+        """Return the name of a column in the query with its values: its own, unless it is a key."""
+        keys = {key.lower() for key in self._keys(attribute)}
+        return "value" if attribute.name.lower() in keys else attribute.name
+
     def values_of(self, attribute: Attribute) -> Node:
-        """Plan the values of one attribute: its keys, `label` and `position`."""
+        """Plan the values to slice by, with the keys of their users or items.
+
+        Returns: a query with the values of a column, beside those of the other columns of users of
+            the same table; for bins and templates, a query with `label` and maybe `position`.
+        """
         if attribute.template is None:
+            of_users = attribute.of == "users"
+            together = [attribute]
+            if of_users and attribute.is_plain:
+                same = (other for other in self.of_users if other.is_plain)
+                together = [other for other in same if other.table == attribute.table]
+            names = {other.name: self._value(other) for other in together}
             bins = attribute.bins
-            context: dict[str, Any] = {
-                "name": f"values_of_{attribute.name}",
-                "of_users": attribute.of == "users",
-                "attribute_keys": ", ".join(map(identifier, self._keys(attribute))),
-            }
-            if bins is not None:
-                context |= {"bins": bins.cases, "n_groups": bins.groups}
-            else:
-                context |= {"levels": attribute.levels}
-            template_name = "attribute_values" if bins is None else "binned_values"
-            reads: dict[str, Node] = {"attribute": self.read(attribute)}
-            return self.planner.rendered(template_name, reads, **context)
+            return self.planner.rendered(
+                "attribute_values" if bins is None else "binned_values",
+                {"attribute": self.read(attribute, names if bins is None else None)},
+                name=f"values_of_{attribute.table if len(together) > 1 else attribute.name}",
+                of_users=of_users,
+                attribute_keys=", ".join(map(identifier, self._keys(attribute))),
+                **(
+                    {"values": [*map(identifier, names.values())]}
+                    if bins is None
+                    else {"bins": bins.cases, "n_groups": bins.groups}
+                ),
+            )
         template = attribute.template
         values = {**self.values, **attribute.params}
         try:
@@ -382,7 +493,7 @@ class Slicing:
             message = Message(f"by: {attribute.name}: ", error)
             raise MissingTableError(message, table=error.table, column=error.column) from error
         expected = [*self._keys(attribute), "label", "position"]
-        if node.columns != expected:
+        if node.columns not in (expected, expected[:-1]):
             raise TemplateError(
                 f"{template.path}: the query must return the columns {', '.join(expected)}, "
                 f"not {', '.join(node.columns)}"
@@ -394,19 +505,27 @@ class Slicing:
         if attribute.template is not None:
             reads: dict[str, Node] = {"attribute": self.values_of(attribute)}
             return Plan(self.planner.rendered("repeated_users", reads))
-        return Plan(self.planner.rendered("uneven_attribute", {"attribute": self.read(attribute)}))
+        read = self.read(attribute)
+        return Plan(self.planner.rendered("uneven_attribute", {"attribute": read}))
 
-    def read(self, attribute: Attribute) -> Query:
-        """Plan the reading of a column with the key columns of its table."""
+    def read(self, attribute: Attribute, names: Mapping[str, str] | None = None) -> Query:
+        """Plan the reading of columns with the key columns of their table.
+
+        `names` maps columns of the table to names in the query; by default, that of the attribute
+        is called `value`.
+        """
+        names = names or {attribute.name: "value"}
         keys = self._keys(attribute)
         sources = [
             {"relation": source.relation, "about": [_found(source, key) for key in keys],
-             "column": _found(source, attribute.name), "where": source.where}
+             "read": [(_found(source, name), own) for name, own in names.items()],
+             "where": source.where}
             for source in self.planner.tables[attribute.table].sources
         ]  # fmt: skip
         context = {**self.planner.keys.context, "table": attribute.table, "sources": sources}
         text = render_file("inputs/attribute", context)
-        return input_node(f"{attribute.name}_of_{attribute.table}", text, attribute.table)
+        name = f"{'_and_'.join(names)}_of_{attribute.table}"
+        return input_node(name, text, attribute.table)
 
 
 def _found(source: Source, name: str) -> SourceColumn:

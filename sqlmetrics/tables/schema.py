@@ -38,7 +38,7 @@ RESULT_NAMES = {
     "resample_hash", "label", "position", "example_kind", "example_item", "example_title",
     "example_rank",
 }  # fmt: skip
-NUMBERED = re.compile(r"(label|position|all)_[0-9]+\Z")
+NUMBERED = re.compile(r"(slice|item_slice|position|all)_[0-9]+\Z")
 # columns of numbers
 NUMBERS = (
     "score", "rank", "price", "reward", "propensity", "relevance", "features", "weight",

@@ -27,6 +27,7 @@ def simplify(relations: list[Relation], using: bool = True) -> list[Relation]:
         statement.each(grouping.ungroup_single_rows)
         constants.ungroup(statement)
         merge.merge(statement)
+    merge.share_aggregates(statement)
     if using:
         joins.spell_using(relations)
     spelling.spell(relations)

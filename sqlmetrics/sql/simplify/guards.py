@@ -21,7 +21,7 @@ from sqlmetrics.sql.trees import find_all, walk
 
 _SIMPLIFIED = (
     exp.Nullif, exp.Coalesce, exp.Cast, exp.Paren, exp.Mul, exp.Add, exp.EQ, exp.LTE, exp.Is,
-    exp.And, exp.Or, exp.Where, exp.Case,
+    exp.And, exp.Or, exp.Where, exp.Case, exp.Count,
 )  # fmt: skip
 
 
@@ -66,6 +66,8 @@ def _simplified(node: exp.Expr, select: exp.Select, inside: Inside, facts: AllFa
     if isinstance(node, exp.Coalesce) and inside.is_known(node.this):
         value: exp.Expr = node.this
         return value
+    if isinstance(node, exp.Count) and isinstance(node.this, exp.Column):
+        return exp.Count(this=exp.Star()) if inside.is_known(node.this) else node
     if isinstance(node, exp.Cast) and node.to.this == exp.DType.DOUBLE:
         return node.this if inside.is_double(node.this) else node
     if isinstance(node, exp.Cast) and node.to.this == exp.DType.INT:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from sqlmetrics.sql.query_graph import new_name
 from sqlmetrics.sql.simplify.guards import in_brackets
 from sqlmetrics.sql.simplify.relations import (
     ROWS,
@@ -69,6 +70,41 @@ def _read_anew(
         others = [place for place in readers[name] if place[0].name not in {gone.name, *of_changed}]
         new = [(reader, table) for reader, table in tables if relation_name(table) == name]
         readers[name] = others + new
+
+
+def share_aggregates(statement: Statement) -> None:
+    """Compute equal aggregates of a query once, under the word with which all their names end."""
+    places = statement.readers()
+    for relation in statement.relations[:-1]:
+        select, readers = relation.select, places[relation.name]
+        if select is None or any(
+            reader.is_fixed or any(e.is_star for e in select_around(table).expressions)
+            for reader, table in readers
+        ):
+            continue
+        names: dict[exp.Expr, list[str]] = {}
+        for name, value in values_of(select).items():
+            if isinstance(value, exp.AggFunc):
+                names.setdefault(value, []).append(name)
+        for value, same in names.items():
+            if len(same) > 1:
+                _share(select, value, same, [table for _, table in readers])
+
+
+def _share(
+    select: exp.Select, value: exp.Expr, names: Sequence[str], tables: Sequence[exp.Table]
+) -> None:
+    ends = {name.rpartition("_")[2] for name in names}
+    others = [e for e in select.expressions if e.alias_or_name not in names]
+    name = new_name(ends.pop() if len(ends) == 1 else names[0], {e.alias_or_name for e in others})
+    shared = exp.alias_(value.copy(), named(name))
+    kept = [shared if e.alias_or_name == names[0] else e for e in select.expressions]
+    select.set("expressions", [e for e in kept if e is shared or e.alias_or_name not in names])
+    for table in tables:
+        alias = alias_of(table)
+        for column in columns_in(select_around(table)):
+            if column.table == alias and column.name in names:
+                _replace(column, exp.column(named(name), table=alias))
 
 
 def drop_constant_rows(statement: Statement) -> None:

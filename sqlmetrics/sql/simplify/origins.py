@@ -36,10 +36,39 @@ class Origins:
 
     def is_found(self, select: exp.Select, join: exp.Join) -> bool:
         """Does every row of a SELECT find a row in a table that it joins by equal columns?"""
-        pairs = equal_columns(join) or []
-        own = relation_name(join.this), tuple(column.name for column, _ in pairs)
+        pairs = [(own.name, other) for own, other in equal_columns(join) or []]
+        return bool(pairs) and self._is_found(relation_name(join.this), pairs, select, join)
+
+    def _is_found(
+        self,
+        name: str,
+        pairs: Sequence[tuple[str, exp.Column]],
+        select: exp.Select,
+        join: exp.Join,
+    ) -> bool:
+        """Is there a row of a relation with the values of these columns of a SELECT?"""
         others = [other for _, other in pairs]
-        return bool(pairs and self._complete(own) & self._of_columns(select, others, join))
+        complete = self._complete((name, tuple(column for column, _ in pairs)))
+        if complete & self._of_columns(select, others, join):
+            return True
+        product = self.selects.get(name)
+        if product is None or not _is_product(product):
+            return False
+        values = values_of(product)
+        found = [(values.get(column), other) for column, other in pairs]
+        return all(
+            self._is_found(
+                relation_name(table),
+                [
+                    (value.name, other)
+                    for value, other in found
+                    if isinstance(value, exp.Column) and value.table == alias_of(table)
+                ],
+                select,
+                join,
+            )
+            for table in tables_of(product)
+        )
 
     def _complete(self, columns: _Columns) -> set[_Columns]:
         """Find the columns of relations whose values are all in these columns."""
@@ -97,6 +126,15 @@ class Origins:
     def _of_values(self, select: exp.Select, values: Sequence[exp.Expr | None]) -> set[_Columns]:
         of_select = [value for value in values if isinstance(value, exp.Column)]
         return self._of_columns(select, of_select) if len(of_select) == len(values) else set()
+
+
+def _is_product(select: exp.Select) -> bool:
+    """Does a SELECT return every pair of rows of its tables?"""
+    parts = ("where", "group", "having", "distinct", "limit")
+    return len(tables_of(select)) == 2 and not (
+        any(select.args.get(part) for part in parts)
+        or any(join.kind != "CROSS" for join in joins_of(select))
+    )
 
 
 def _is_union(relation: Relation) -> bool:

@@ -84,39 +84,47 @@ WITH recommendations AS (
     CROSS JOIN models
     LEFT JOIN hits_values
         ON hits_values.model = models.model AND hits_values.user_id = relevant_users.user_id
+), values_of_country AS (
+    -- one row per user, with the values to slice by
+    SELECT user_id, MIN(country) AS country FROM shop.users GROUP BY user_id
+), per_user_and_slice AS (
+    -- one row per user and slice that contains the user
+    SELECT
+        model, ndcg_gain_exponential_at_10,
+        COALESCE(
+            CASE CAST(country AS Nullable(String))
+                WHEN '(none)'
+                THEN '"(none)"'
+                WHEN '(all)'
+                THEN '"(all)"'
+                ELSE CAST(country AS Nullable(String))
+            END,
+            '(none)'
+        ) AS slice
+    FROM per_user
+    LEFT JOIN values_of_country USING (user_id)
 ), sliced_users AS (
     -- one row per user
     SELECT DISTINCT user_id FROM per_user
-), values_of_country AS (
-    -- one row per user, with its label and sort key
+), slice_positions AS (
+    -- one row per user and slice that contains the user
     SELECT
-        user_id,
-        CASE
-            WHEN CAST(MIN(country) AS Nullable(String)) IN ('(none)', '(all)')
-            THEN '"' || CAST(MIN(country) AS Nullable(String)) || '"'
-            ELSE CAST(MIN(country) AS Nullable(String))
-        END AS label,
-        MIN(country) AS position
-    FROM shop.users
-    GROUP BY user_id
-), slice_values AS (
-    -- one row per user
-    SELECT user_id, COALESCE(label, '(none)') AS label_1, position AS position_1
+        COALESCE(
+            CASE CAST(country AS Nullable(String))
+                WHEN '(none)'
+                THEN '"(none)"'
+                WHEN '(all)'
+                THEN '"(all)"'
+                ELSE CAST(country AS Nullable(String))
+            END,
+            '(none)'
+        ) AS slice,
+        country AS position_1
     FROM sliced_users
     LEFT JOIN values_of_country USING (user_id)
 ), slice_names AS (
-    -- one row per slice, numbered by the order of its values
-    SELECT
-        label_1,
-        CAST(ROW_NUMBER() OVER (ORDER BY MIN(position_1), label_1) AS Nullable(Int64)) AS slice
-    FROM slice_values
-    GROUP BY label_1
-), slices AS (
-    -- one row per user and slice that contains it
-    SELECT user_id, slice FROM slice_values INNER JOIN slice_names USING (label_1)
-), per_user_and_slice AS (
-    -- one row per row of per-user values and slice that contains the user
-    SELECT slice, model, ndcg_gain_exponential_at_10 FROM per_user INNER JOIN slices USING (user_id)
+    -- one row per slice
+    SELECT MIN(position_1) AS position_1, slice FROM slice_positions GROUP BY slice
 ), row_groups AS (
     -- one row per model and slice of the result, even without users
     SELECT model, slice FROM models CROSS JOIN slice_names
@@ -136,7 +144,7 @@ WITH recommendations AS (
 )
 -- the interval is value ± 1.9599639845400536 standard errors
 SELECT
-    model, label_1 AS country, 'ndcg(gain=exponential)' AS metric, 10 AS k,
+    model, slice AS country, 'ndcg(gain=exponential)' AS metric, 10 AS k,
     ndcg_gain_exponential_at_10_value AS value, ndcg_gain_exponential_at_10_n AS n_users,
     ndcg_gain_exponential_at_10_std AS std,
     ndcg_gain_exponential_at_10_value - CAST(1.9599639845400536 AS Nullable(Float64))
@@ -146,6 +154,6 @@ SELECT
         * ndcg_gain_exponential_at_10_std / nullIf(SQRT(ndcg_gain_exponential_at_10_n), 0)
         AS ci_high
 FROM totals
-INNER JOIN slice_names USING (slice)
-ORDER BY model, slice
+LEFT JOIN slice_names USING (slice)
+ORDER BY model, position_1, slice
 SETTINGS join_use_nulls = 1, group_by_use_nulls = 1, aggregate_functions_null_for_empty = 1, least_greatest_legacy_null_behavior = 0, prefer_column_name_to_alias = 1, query_plan_max_optimizations_to_apply = 1000000;

@@ -89,11 +89,9 @@ WITH recommendations AS (
 ), totals AS (
     -- one row per model: mean, number and standard deviation of the per-user values
     SELECT
-        model, AVG(ndcg_ties_average_at_10) AS ndcg_ties_average_at_10_value,
-        COUNT(ndcg_ties_average_at_10) AS ndcg_ties_average_at_10_n,
+        model, AVG(ndcg_ties_average_at_10) AS ndcg_ties_average_at_10_value, COUNT(*) AS n,
         STDDEV_SAMP(ndcg_ties_average_at_10) AS ndcg_ties_average_at_10_std,
         AVG(recall_ties_average_at_10) AS recall_ties_average_at_10_value,
-        COUNT(recall_ties_average_at_10) AS recall_ties_average_at_10_n,
         STDDEV_SAMP(recall_ties_average_at_10) AS recall_ties_average_at_10_std
     FROM per_user
     GROUP BY model
@@ -107,9 +105,7 @@ SELECT
         WHEN 2
         THEN totals.recall_ties_average_at_10_value
     END AS value,
-    CASE position
-        WHEN 1 THEN totals.ndcg_ties_average_at_10_n WHEN 2 THEN totals.recall_ties_average_at_10_n
-    END AS n_users,
+    CASE position WHEN 1 THEN totals.n WHEN 2 THEN totals.n END AS n_users,
     CASE position
         WHEN 1
         THEN totals.ndcg_ties_average_at_10_std
@@ -119,20 +115,18 @@ SELECT
     CASE position
         WHEN 1
         THEN totals.ndcg_ties_average_at_10_value - CAST(1.9599639845400536 AS DOUBLE)
-            * totals.ndcg_ties_average_at_10_std / NULLIF(SQRT(totals.ndcg_ties_average_at_10_n), 0)
+            * totals.ndcg_ties_average_at_10_std / NULLIF(SQRT(totals.n), 0)
         WHEN 2
         THEN totals.recall_ties_average_at_10_value - CAST(1.9599639845400536 AS DOUBLE)
-            * totals.recall_ties_average_at_10_std
-            / NULLIF(SQRT(totals.recall_ties_average_at_10_n), 0)
+            * totals.recall_ties_average_at_10_std / NULLIF(SQRT(totals.n), 0)
     END AS ci_low,
     CASE position
         WHEN 1
         THEN totals.ndcg_ties_average_at_10_value + CAST(1.9599639845400536 AS DOUBLE)
-            * totals.ndcg_ties_average_at_10_std / NULLIF(SQRT(totals.ndcg_ties_average_at_10_n), 0)
+            * totals.ndcg_ties_average_at_10_std / NULLIF(SQRT(totals.n), 0)
         WHEN 2
         THEN totals.recall_ties_average_at_10_value + CAST(1.9599639845400536 AS DOUBLE)
-            * totals.recall_ties_average_at_10_std
-            / NULLIF(SQRT(totals.recall_ties_average_at_10_n), 0)
+            * totals.recall_ties_average_at_10_std / NULLIF(SQRT(totals.n), 0)
     END AS ci_high
 FROM totals
 CROSS JOIN VALUES

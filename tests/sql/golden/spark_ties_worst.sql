@@ -20,9 +20,6 @@ WITH recommendations AS (
 ), models AS (
     -- one row per model
     SELECT model FROM recommendation_profile GROUP BY model
-), audience AS (
-    -- one row per user (and model) that the metric is averaged over
-    SELECT model, user_id FROM relevant_users CROSS JOIN models
 ), ranked AS (
     -- one row per recommended item, with its rank in the list
     SELECT
@@ -53,32 +50,31 @@ WITH recommendations AS (
             OVER (ORDER BY rank NULLS LAST ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
             AS ideal_gain
     FROM numbers
+), hits_values AS (
+    -- one row per user with hits
+    SELECT
+        model, user_id,
+        CAST(SUM(CASE WHEN hits.rank <= 10 THEN CAST(1 AS DOUBLE) / LOG(2, hits.rank + 1) END)
+            AS DOUBLE) / MAX(ideal_gain) AS ndcg_ties_worst_at_10,
+        CAST(SUM(CASE WHEN hits.rank <= 5 THEN CAST(hit_number AS DOUBLE) / hits.rank END)
+            AS DOUBLE) / LEAST(5, MAX(n_relevant)) AS map_ties_worst_at_5
+    FROM hits
+    LEFT JOIN positions ON positions.rank = LEAST(10, n_relevant)
+    GROUP BY model, user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
     SELECT
-        model,
-        COALESCE(
-            CAST(SUM(CASE WHEN hits.rank <= 10 THEN CAST(1 AS DOUBLE) / LOG(2, hits.rank + 1) END)
-                AS DOUBLE) / MAX(ideal_gain),
-            0
-        ) AS ndcg_ties_worst_at_10,
-        COALESCE(
-            CAST(SUM(CASE WHEN hits.rank <= 5 THEN CAST(hit_number AS DOUBLE) / hits.rank END)
-                AS DOUBLE) / LEAST(5, MAX(n_relevant)),
-            0
-        ) AS map_ties_worst_at_5
-    FROM audience
-    LEFT JOIN hits USING (model, user_id)
-    LEFT JOIN positions ON positions.rank = LEAST(10, n_relevant)
-    GROUP BY model, user_id
+        model, COALESCE(ndcg_ties_worst_at_10, 0) AS ndcg_ties_worst_at_10,
+        COALESCE(map_ties_worst_at_5, 0) AS map_ties_worst_at_5
+    FROM relevant_users
+    CROSS JOIN models
+    LEFT JOIN hits_values USING (model, user_id)
 ), totals AS (
     -- one row per model: mean, number and standard deviation of the per-user values
     SELECT
-        model, AVG(ndcg_ties_worst_at_10) AS ndcg_ties_worst_at_10_value,
-        COUNT(ndcg_ties_worst_at_10) AS ndcg_ties_worst_at_10_n,
+        model, AVG(ndcg_ties_worst_at_10) AS ndcg_ties_worst_at_10_value, COUNT(*) AS n,
         STDDEV_SAMP(ndcg_ties_worst_at_10) AS ndcg_ties_worst_at_10_std,
         AVG(map_ties_worst_at_5) AS map_ties_worst_at_5_value,
-        COUNT(map_ties_worst_at_5) AS map_ties_worst_at_5_n,
         STDDEV_SAMP(map_ties_worst_at_5) AS map_ties_worst_at_5_std
     FROM per_user
     GROUP BY model
@@ -89,27 +85,25 @@ SELECT
     CASE position
         WHEN 1 THEN totals.ndcg_ties_worst_at_10_value WHEN 2 THEN totals.map_ties_worst_at_5_value
     END AS value,
-    CASE position
-        WHEN 1 THEN totals.ndcg_ties_worst_at_10_n WHEN 2 THEN totals.map_ties_worst_at_5_n
-    END AS n_users,
+    CASE position WHEN 1 THEN totals.n WHEN 2 THEN totals.n END AS n_users,
     CASE position
         WHEN 1 THEN totals.ndcg_ties_worst_at_10_std WHEN 2 THEN totals.map_ties_worst_at_5_std
     END AS std,
     CASE position
         WHEN 1
         THEN totals.ndcg_ties_worst_at_10_value - CAST(1.9599639845400536 AS DOUBLE)
-            * totals.ndcg_ties_worst_at_10_std / NULLIF(SQRT(totals.ndcg_ties_worst_at_10_n), 0)
+            * totals.ndcg_ties_worst_at_10_std / NULLIF(SQRT(totals.n), 0)
         WHEN 2
         THEN totals.map_ties_worst_at_5_value - CAST(1.9599639845400536 AS DOUBLE)
-            * totals.map_ties_worst_at_5_std / NULLIF(SQRT(totals.map_ties_worst_at_5_n), 0)
+            * totals.map_ties_worst_at_5_std / NULLIF(SQRT(totals.n), 0)
     END AS ci_low,
     CASE position
         WHEN 1
         THEN totals.ndcg_ties_worst_at_10_value + CAST(1.9599639845400536 AS DOUBLE)
-            * totals.ndcg_ties_worst_at_10_std / NULLIF(SQRT(totals.ndcg_ties_worst_at_10_n), 0)
+            * totals.ndcg_ties_worst_at_10_std / NULLIF(SQRT(totals.n), 0)
         WHEN 2
         THEN totals.map_ties_worst_at_5_value + CAST(1.9599639845400536 AS DOUBLE)
-            * totals.map_ties_worst_at_5_std / NULLIF(SQRT(totals.map_ties_worst_at_5_n), 0)
+            * totals.map_ties_worst_at_5_std / NULLIF(SQRT(totals.n), 0)
     END AS ci_high
 FROM totals
 CROSS JOIN VALUES

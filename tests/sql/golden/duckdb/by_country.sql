@@ -80,6 +80,21 @@ WITH recommendations AS (
     CROSS JOIN models
     LEFT JOIN hits_values
         ON hits_values.model = models.model AND hits_values.user_id = relevant_users.user_id
+), values_of_country AS (
+    -- one row per user, with the values to slice by
+    SELECT user_id, min(country) AS country FROM shop.users GROUP BY user_id
+), per_user_and_slice AS (
+    -- one row per user and slice that contains the user
+    SELECT
+        model, ndcg_gain_exponential_at_10,
+        coalesce(
+            CASE CAST(country AS TEXT)
+                WHEN '(none)' THEN '"(none)"' WHEN '(all)' THEN '"(all)"' ELSE CAST(country AS TEXT)
+            END,
+            '(none)'
+        ) AS slice
+    FROM per_user
+    LEFT JOIN values_of_country USING (user_id)
 ), members AS (
     -- one row per user and table
     SELECT user_id
@@ -90,34 +105,21 @@ WITH recommendations AS (
 ), sliced_users AS (
     -- one row per user
     SELECT DISTINCT user_id FROM members
-), values_of_country AS (
-    -- one row per user, with its label and sort key
+), slice_positions AS (
+    -- one row per user and slice that contains the user
     SELECT
-        user_id,
-        CASE
-            WHEN CAST(min(country) AS TEXT) IN ('(none)', '(all)')
-            THEN '"' || CAST(min(country) AS TEXT) || '"'
-            ELSE CAST(min(country) AS TEXT)
-        END AS label,
-        min(country) AS position
-    FROM shop.users
-    GROUP BY user_id
-), slice_values AS (
-    -- one row per user
-    SELECT user_id, coalesce(label, '(none)') AS label_1, position AS position_1
+        coalesce(
+            CASE CAST(country AS TEXT)
+                WHEN '(none)' THEN '"(none)"' WHEN '(all)' THEN '"(all)"' ELSE CAST(country AS TEXT)
+            END,
+            '(none)'
+        ) AS slice,
+        country AS position_1
     FROM sliced_users
     LEFT JOIN values_of_country USING (user_id)
 ), slice_names AS (
-    -- one row per slice, numbered by the order of its values
-    SELECT label_1, row_number() OVER (ORDER BY min(position_1), label_1) AS slice
-    FROM slice_values
-    GROUP BY label_1
-), slices AS (
-    -- one row per user and slice that contains it
-    SELECT user_id, slice FROM slice_values INNER JOIN slice_names USING (label_1)
-), per_user_and_slice AS (
-    -- one row per row of per-user values and slice that contains the user
-    SELECT slice, model, ndcg_gain_exponential_at_10 FROM per_user INNER JOIN slices USING (user_id)
+    -- one row per slice
+    SELECT min(position_1) AS position_1, slice FROM slice_positions GROUP BY slice
 ), row_groups AS (
     -- one row per model and slice of the result, even without users
     SELECT model, slice FROM models CROSS JOIN slice_names
@@ -135,6 +137,18 @@ WITH recommendations AS (
     SELECT row_number() OVER (ORDER BY slice, model) AS population, slice, model
     FROM models
     CROSS JOIN slice_names
+), slices AS (
+    -- one row per user and slice that contains the user
+    SELECT
+        user_id,
+        coalesce(
+            CASE CAST(country AS TEXT)
+                WHEN '(none)' THEN '"(none)"' WHEN '(all)' THEN '"(all)"' ELSE CAST(country AS TEXT)
+            END,
+            '(none)'
+        ) AS slice
+    FROM sliced_users
+    LEFT JOIN values_of_country USING (user_id)
 ), ranked_by_user AS (
     -- one row per row of ranked and population of its user; populations replace models
     SELECT item_id, rank, population AS model
@@ -184,7 +198,7 @@ WITH recommendations AS (
     INNER JOIN populations_by_user ON per_model.model = population
 )
 -- the interval is value ± 1.9599639845400536 standard errors
-SELECT model, label_1 AS country, metric, k, value, n_users, std, ci_low, ci_high
+SELECT model, slice AS country, metric, k, value, n_users, std, ci_low, ci_high
 FROM summary_rows
-INNER JOIN slice_names USING (slice)
-ORDER BY model, slice, position;
+LEFT JOIN slice_names USING (slice)
+ORDER BY model, position_1, slice, position;

@@ -17,9 +17,6 @@ WITH recommendations AS (
 ), models AS (
     -- one row per model
     SELECT model FROM recommendation_profile GROUP BY model
-), audience AS (
-    -- one row per user (and model) that the metric is averaged over
-    SELECT model, user_id FROM relevant_users CROSS JOIN models
 ), ranked AS (
     -- one row per recommended item, with its rank in the list
     SELECT
@@ -61,8 +58,8 @@ WITH recommendations AS (
         AND upper_item.rank < lower_item.rank
     WHERE lower_item.rank <= 10
     GROUP BY lower_item.model, lower_item.user_id, lower_item.rank
-), per_user AS (
-    -- one row per user, one column per metric and cutoff
+), matched_pairs_values AS (
+    -- one row per user with matched_pairs
     SELECT
         model, user_id,
         sum(CASE WHEN rank <= 10 THEN agreement END) / nullif(
@@ -72,9 +69,14 @@ WITH recommendations AS (
             ),
             0
         ) AS kendall_tau_at_10
-    FROM audience
-    LEFT JOIN matched_pairs USING (model, user_id)
+    FROM matched_pairs
     GROUP BY model, user_id
+), per_user AS (
+    -- one row per user, one column per metric and cutoff
+    SELECT model, user_id, kendall_tau_at_10
+    FROM relevant_users
+    CROSS JOIN models
+    LEFT JOIN matched_pairs_values USING (model, user_id)
 ), seen AS (
     -- one row per user and item of the history
     SELECT DISTINCT user_id, item_id FROM shop.history

@@ -78,11 +78,9 @@ WITH recommendations AS (
 ), totals AS (
     -- one row per model: mean, number and standard deviation of the per-user values
     SELECT
-        model, avg(ndcg_ties_average_at_10) AS ndcg_ties_average_at_10_value,
-        count(ndcg_ties_average_at_10) AS ndcg_ties_average_at_10_n,
+        model, avg(ndcg_ties_average_at_10) AS ndcg_ties_average_at_10_value, count(*) AS n,
         stddev_samp(ndcg_ties_average_at_10) AS ndcg_ties_average_at_10_std,
         avg(recall_ties_average_at_10) AS recall_ties_average_at_10_value,
-        count(recall_ties_average_at_10) AS recall_ties_average_at_10_n,
         stddev_samp(recall_ties_average_at_10) AS recall_ties_average_at_10_std
     FROM per_user
     GROUP BY model
@@ -90,22 +88,21 @@ WITH recommendations AS (
     -- one row per metric and cutoff of each model
     SELECT
         model, 1 AS position, 'ndcg(ties=average)' AS metric, 10 AS k,
-        ndcg_ties_average_at_10_value AS value, ndcg_ties_average_at_10_n AS n_users,
-        ndcg_ties_average_at_10_std AS std,
-        ndcg_ties_average_at_10_value - 1.9599639845400536 * ndcg_ties_average_at_10_std
-            / sqrt(ndcg_ties_average_at_10_n) AS ci_low,
-        ndcg_ties_average_at_10_value + 1.9599639845400536 * ndcg_ties_average_at_10_std
-            / sqrt(ndcg_ties_average_at_10_n) AS ci_high
+        ndcg_ties_average_at_10_value AS value, n AS n_users, ndcg_ties_average_at_10_std AS std,
+        ndcg_ties_average_at_10_value - 1.9599639845400536 * ndcg_ties_average_at_10_std / sqrt(n)
+            AS ci_low,
+        ndcg_ties_average_at_10_value + 1.9599639845400536 * ndcg_ties_average_at_10_std / sqrt(n)
+            AS ci_high
     FROM totals
     UNION ALL
     SELECT
         model, 2 AS position, 'recall(ties=average)' AS metric, 10 AS k,
-        recall_ties_average_at_10_value AS value, recall_ties_average_at_10_n AS n_users,
+        recall_ties_average_at_10_value AS value, n AS n_users,
         recall_ties_average_at_10_std AS std,
         recall_ties_average_at_10_value - 1.9599639845400536 * recall_ties_average_at_10_std
-            / sqrt(recall_ties_average_at_10_n) AS ci_low,
+            / sqrt(n) AS ci_low,
         recall_ties_average_at_10_value + 1.9599639845400536 * recall_ties_average_at_10_std
-            / sqrt(recall_ties_average_at_10_n) AS ci_high
+            / sqrt(n) AS ci_high
     FROM totals
 )
 -- the interval is value ± 1.9599639845400536 standard errors

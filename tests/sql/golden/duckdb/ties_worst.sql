@@ -20,9 +20,6 @@ WITH recommendations AS (
 ), models AS (
     -- one row per model
     SELECT model FROM recommendation_profile GROUP BY model
-), audience AS (
-    -- one row per user (and model) that the metric is averaged over
-    SELECT model, user_id FROM relevant_users CROSS JOIN models
 ), ranked AS (
     -- one row per recommended item, with its rank in the list
     SELECT
@@ -51,30 +48,31 @@ WITH recommendations AS (
         sum(1 / log2(rank + 1))
             OVER (ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS ideal_gain
     FROM numbers
+), hits_values AS (
+    -- one row per user with hits
+    SELECT
+        model, user_id,
+        sum(CASE WHEN hits.rank <= 10 THEN 1 / log2(hits.rank + 1) END) / max(ideal_gain)
+            AS ndcg_ties_worst_at_10,
+        sum(CASE WHEN hits.rank <= 5 THEN hit_number / hits.rank END) / least(5, max(n_relevant))
+            AS map_ties_worst_at_5
+    FROM hits
+    LEFT JOIN positions ON positions.rank = least(10, n_relevant)
+    GROUP BY model, user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
     SELECT
-        model,
-        coalesce(
-            sum(CASE WHEN hits.rank <= 10 THEN 1 / log2(hits.rank + 1) END) / max(ideal_gain), 0
-        ) AS ndcg_ties_worst_at_10,
-        coalesce(
-            sum(CASE WHEN hits.rank <= 5 THEN hit_number / hits.rank END)
-                / least(5, max(n_relevant)),
-            0
-        ) AS map_ties_worst_at_5
-    FROM audience
-    LEFT JOIN hits USING (model, user_id)
-    LEFT JOIN positions ON positions.rank = least(10, n_relevant)
-    GROUP BY model, user_id
+        model, coalesce(ndcg_ties_worst_at_10, 0) AS ndcg_ties_worst_at_10,
+        coalesce(map_ties_worst_at_5, 0) AS map_ties_worst_at_5
+    FROM relevant_users
+    CROSS JOIN models
+    LEFT JOIN hits_values USING (model, user_id)
 ), totals AS (
     -- one row per model: mean, number and standard deviation of the per-user values
     SELECT
-        model, avg(ndcg_ties_worst_at_10) AS ndcg_ties_worst_at_10_value,
-        count(ndcg_ties_worst_at_10) AS ndcg_ties_worst_at_10_n,
+        model, avg(ndcg_ties_worst_at_10) AS ndcg_ties_worst_at_10_value, count(*) AS n,
         stddev_samp(ndcg_ties_worst_at_10) AS ndcg_ties_worst_at_10_std,
         avg(map_ties_worst_at_5) AS map_ties_worst_at_5_value,
-        count(map_ties_worst_at_5) AS map_ties_worst_at_5_n,
         stddev_samp(map_ties_worst_at_5) AS map_ties_worst_at_5_std
     FROM per_user
     GROUP BY model
@@ -82,22 +80,20 @@ WITH recommendations AS (
     -- one row per metric and cutoff of each model
     SELECT
         model, 1 AS position, 'ndcg(ties=worst)' AS metric, 10 AS k,
-        ndcg_ties_worst_at_10_value AS value, ndcg_ties_worst_at_10_n AS n_users,
-        ndcg_ties_worst_at_10_std AS std,
-        ndcg_ties_worst_at_10_value - 1.9599639845400536 * ndcg_ties_worst_at_10_std
-            / sqrt(ndcg_ties_worst_at_10_n) AS ci_low,
-        ndcg_ties_worst_at_10_value + 1.9599639845400536 * ndcg_ties_worst_at_10_std
-            / sqrt(ndcg_ties_worst_at_10_n) AS ci_high
+        ndcg_ties_worst_at_10_value AS value, n AS n_users, ndcg_ties_worst_at_10_std AS std,
+        ndcg_ties_worst_at_10_value - 1.9599639845400536 * ndcg_ties_worst_at_10_std / sqrt(n)
+            AS ci_low,
+        ndcg_ties_worst_at_10_value + 1.9599639845400536 * ndcg_ties_worst_at_10_std / sqrt(n)
+            AS ci_high
     FROM totals
     UNION ALL
     SELECT
         model, 2 AS position, 'map(ties=worst)' AS metric, 5 AS k,
-        map_ties_worst_at_5_value AS value, map_ties_worst_at_5_n AS n_users,
-        map_ties_worst_at_5_std AS std,
-        map_ties_worst_at_5_value - 1.9599639845400536 * map_ties_worst_at_5_std
-            / sqrt(map_ties_worst_at_5_n) AS ci_low,
-        map_ties_worst_at_5_value + 1.9599639845400536 * map_ties_worst_at_5_std
-            / sqrt(map_ties_worst_at_5_n) AS ci_high
+        map_ties_worst_at_5_value AS value, n AS n_users, map_ties_worst_at_5_std AS std,
+        map_ties_worst_at_5_value - 1.9599639845400536 * map_ties_worst_at_5_std / sqrt(n)
+            AS ci_low,
+        map_ties_worst_at_5_value + 1.9599639845400536 * map_ties_worst_at_5_std / sqrt(n)
+            AS ci_high
     FROM totals
 )
 -- the interval is value ± 1.9599639845400536 standard errors
