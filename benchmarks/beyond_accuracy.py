@@ -31,7 +31,7 @@ from limit import DUPLICATES, RANK_AND_JOIN
 from timing import cpu
 
 import sqlmetrics as sm
-from sqlmetrics.demo import write_demo
+from sqlmetrics.run.demo import write_demo
 
 LENGTH = 100
 SMALL = "small"  # folder of the tables of ten users

@@ -28,7 +28,7 @@ import duckdb
 from timing import cpu
 
 import sqlmetrics as sm
-from sqlmetrics.demo import write_demo
+from sqlmetrics.run.demo import write_demo
 
 MODELS = ("als", "item_knn", "popular")
 METRICS = ["ndcg@10", "recall@10"]

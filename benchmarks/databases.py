@@ -30,7 +30,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 import sqlmetrics as sm
-from sqlmetrics.demo import write_demo
+from sqlmetrics.run.demo import write_demo
 
 TABLES = {
     "recommendations_als": ("user_id", "item_id", "score"),

@@ -31,8 +31,8 @@ from limit import ACCURACY, ALONE, CUTOFFS, JOIN, RANK_AND_JOIN, SETTINGS, query
 from timing import cpu
 
 import sqlmetrics as sm
-from sqlmetrics.demo import write_demo
 from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.run.demo import write_demo
 
 STORED = Path(__file__).with_suffix(".json")
 MOST = 1.5  # times the stored ratio

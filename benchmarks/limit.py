@@ -30,8 +30,8 @@ from data import GRID, Case, one_at_a_time
 from timing import measure
 
 import sqlmetrics as sm
-from sqlmetrics.demo import write_demo
 from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.run.demo import write_demo
 
 CUTOFFS = [1, 5, 10, 20, 100]
 ACCURACY = [

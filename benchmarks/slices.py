@@ -28,7 +28,7 @@ import pandas as pd
 from timing import cpu
 
 import sqlmetrics as sm
-from sqlmetrics.demo import write_demo
+from sqlmetrics.run.demo import write_demo
 
 METRICS = ["recall@10", "ndcg@10", "map@10"]
 OF_USERS = ("activity", "activity_group", "country", "gender")

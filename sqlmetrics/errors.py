@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from sqlmetrics.messages import Argument, Message, joined, sentences
-from sqlmetrics.terminal import one_line
+from sqlmetrics.texts.messages import Argument, Message, joined, sentences
+from sqlmetrics.texts.terminal import one_line
 
 
 class _WithFields(BaseException):

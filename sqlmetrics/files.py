@@ -20,7 +20,7 @@ from pathlib import Path
 
 from sqlmetrics import interrupts
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.messages import Argument, Message
+from sqlmetrics.texts.messages import Argument, Message
 
 try:
     import fcntl

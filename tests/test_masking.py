@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
-from sqlmetrics.masking import masked
-from sqlmetrics.messages import Argument, Message
-from sqlmetrics.wording import shown
+from sqlmetrics.texts.masking import masked
+from sqlmetrics.texts.messages import Argument, Message
+from sqlmetrics.texts.wording import shown
 from tests.support.evaluators import Evaluator
 
 # a signature of AWS, as long as a real one

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from sqlmetrics.demo import write_demo
+from sqlmetrics.run.demo import write_demo
 
 PER_USER = 100
 # lists of the demo are shorter for some users, and missing for others

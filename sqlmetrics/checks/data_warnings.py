@@ -10,13 +10,13 @@ from sqlmetrics.checks.survey import Row, applicable, survey, times_that_differ
 from sqlmetrics.checks.validate import TOTALS, Finding
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataWarning, SqlmetricsError, SqlmetricsWarning
-from sqlmetrics.messages import Argument, Command, Message, joined
 from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.front_matter import LEVELS
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of, cutoff_context
 from sqlmetrics.metrics.spec import Value, unique
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.texts.messages import Argument, Command, Message, joined
 
 _OF_ORDER = ("order", "ties", "score_type")  # settings of the order of lists
 # rows of lists; up to here, checks cost less than metrics and fit in memory

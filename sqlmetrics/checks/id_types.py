@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError
-from sqlmetrics.messages import Message, sentences
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.schema import NO_TYPE, UNKNOWN, Table, of_row, type_family
+from sqlmetrics.texts.messages import Message, sentences
 
 _UNTYPED = {UNKNOWN, NO_TYPE}
 _TIMES = ("DATE", "TIMESTAMP")

@@ -15,7 +15,6 @@ from sqlmetrics.checks.bounds import bounds_of
 from sqlmetrics.checks.validate import Finding, broken_rules, finding_of
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError, SqlmetricsError, TemplateError
-from sqlmetrics.messages import Message, Spelling, in_python
 from sqlmetrics.metrics.front_matter import LEVELS, Check
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.metrics.spec import Value
@@ -24,6 +23,7 @@ from sqlmetrics.plan.planner import Planner
 from sqlmetrics.rows import COUNT, TEXT, Rows
 from sqlmetrics.sql.query_graph import Node, new_name
 from sqlmetrics.tables.schema import can_compare_times
+from sqlmetrics.texts.messages import Message, Spelling, in_python
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,8 +18,8 @@ from sqlmetrics.engines import database_files
 from sqlmetrics.engines.lake_tables import is_lake_table, path_of
 from sqlmetrics.errors import UsageError
 from sqlmetrics.files import check_not_read
-from sqlmetrics.terminal import one_line, say
-from sqlmetrics.wording import listed
+from sqlmetrics.texts.terminal import one_line, say
+from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     from rich.progress import Progress

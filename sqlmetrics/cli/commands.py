@@ -63,9 +63,9 @@ from sqlmetrics.errors import (
     UsageError,
     suggestion,
 )
-from sqlmetrics.masking import masked
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE
-from sqlmetrics.terminal import show
+from sqlmetrics.texts.masking import masked
+from sqlmetrics.texts.terminal import show
 from sqlmetrics.version import __version__
 
 if TYPE_CHECKING:
@@ -705,7 +705,7 @@ def demo(directory: Path, users: int, per_user: int, seed: int, models: int, for
 
     The same seed gives the same tables.
     """
-    from sqlmetrics.demo import write_demo
+    from sqlmetrics.run.demo import write_demo
 
     paths = write_demo(
         directory, users=users, per_user=per_user, seed=seed, models=models, force=force

@@ -14,7 +14,7 @@ from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.stats.datasets import COUNTS, joined
 from sqlmetrics.stats.leaderboard import BETTER, WORSE, marked_columns, marks_in
-from sqlmetrics.terminal import one_line
+from sqlmetrics.texts.terminal import one_line
 
 if TYPE_CHECKING:
     import pandas as pd

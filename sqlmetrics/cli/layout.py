@@ -22,8 +22,8 @@ from sqlmetrics.stats.leaderboard import (
     marks_in,
     spread_columns,
 )
-from sqlmetrics.terminal import one_line, visible, visible_json
-from sqlmetrics.wording import rounded
+from sqlmetrics.texts.terminal import one_line, visible, visible_json
+from sqlmetrics.texts.wording import rounded
 
 if TYPE_CHECKING:
     import pandas as pd

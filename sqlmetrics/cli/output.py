@@ -16,7 +16,7 @@ import click
 from sqlmetrics.cli.arguments import asked_of, evaluator_of
 from sqlmetrics.cli.options import COMPARED, EVALUATED, GATED, PER_USER
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
-from sqlmetrics.terminal import say, show
+from sqlmetrics.texts.terminal import say, show
 
 if TYPE_CHECKING:
     import pandas as pd

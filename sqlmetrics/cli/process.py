@@ -18,8 +18,8 @@ from sqlmetrics.cli import spelling
 from sqlmetrics.cli.options import GROUPS
 from sqlmetrics.cli.spelling import commands_with, spelled
 from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, UsageError, suggestion
-from sqlmetrics.masking import masked
-from sqlmetrics.terminal import say, visible
+from sqlmetrics.texts.masking import masked
+from sqlmetrics.texts.terminal import say, visible
 
 _READER_GONE = 141  # exit code of shells for SIGPIPE: the reader closed the pipe
 

@@ -10,8 +10,8 @@ import click
 from click.core import ParameterSource
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import TABLES
-from sqlmetrics.terminal import say
+from sqlmetrics.texts.messages import TABLES
+from sqlmetrics.texts.terminal import say
 
 
 def as_recorded(

@@ -15,15 +15,15 @@ from sqlmetrics.engines import lakes
 from sqlmetrics.engines.database_files import has_query
 from sqlmetrics.engines.database_urls import DATABASES
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.masking import MASK, masked
 from sqlmetrics.metrics.conventions import EVERY, conventions
+from sqlmetrics.metrics.shapes import Constraint, ShapeError, entries_of
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.record.diff import HOW_COMPUTED
 from sqlmetrics.record.entries import FORMAT, Record, Scalar
-from sqlmetrics.shapes import Constraint, ShapeError, entries_of
 from sqlmetrics.tables.runs import Runs
-from sqlmetrics.terminal import one_line
-from sqlmetrics.wording import shown
+from sqlmetrics.texts.masking import MASK, masked
+from sqlmetrics.texts.terminal import one_line
+from sqlmetrics.texts.wording import shown
 
 _FILES = ("parquet", "csv", "json", "trec_run", "trec_qrels", "duckdb", *lakes.KINDS)
 

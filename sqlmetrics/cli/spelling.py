@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import click
 
 from sqlmetrics.cli.options import TABLES
-from sqlmetrics.messages import Argument, Command, Message, in_python
+from sqlmetrics.texts.messages import Argument, Command, Message, in_python
 
 # the option of each table, as shown in messages about options
 OPTIONS = {

@@ -30,7 +30,7 @@ from sqlmetrics.engines.database_files import has_query
 from sqlmetrics.errors import GateError, UsageError, suggestion
 from sqlmetrics.files import check_not_read
 from sqlmetrics.rows import NUMBER, TEXT, Rows
-from sqlmetrics.terminal import one_line
+from sqlmetrics.texts.terminal import one_line
 
 if TYPE_CHECKING:
     from sqlmetrics.evaluator import Evaluator

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import MissingTableError, SqlmetricsError, UsageError, left_out
-from sqlmetrics.messages import Message
 from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Specs, value_text
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.texts.messages import Message
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,6 @@ import jinja2.meta
 from sqlglot import exp
 
 from sqlmetrics.errors import SqlmetricsError
-from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
 from sqlmetrics.metrics.definitions import Definitions
@@ -25,6 +24,7 @@ from sqlmetrics.sql.binding import Text, names_read
 from sqlmetrics.sql.query_graph import parse
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.schema import ATTRIBUTES
+from sqlmetrics.texts.messages import TABLES
 
 
 def describe_metric(catalog: Catalog, spec: str, convention: str | Path = STANDARD) -> str:

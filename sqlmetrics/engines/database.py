@@ -31,11 +31,11 @@ from sqlmetrics.errors import (
     suggestion,
 )
 from sqlmetrics.files import whole_file
-from sqlmetrics.messages import Argument, Message
 from sqlmetrics.rows import Rows, frame_of
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.query_graph import Node, Plan, parse
-from sqlmetrics.wording import and_more
+from sqlmetrics.texts.messages import Argument, Message
+from sqlmetrics.texts.wording import and_more
 
 if TYPE_CHECKING:
     import pandas as pd

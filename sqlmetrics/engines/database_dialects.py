@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from sqlmetrics.engines.arrow_types import types_of
 from sqlmetrics.engines.connection import Connection, FailedStatement
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.messages import Argument, Command, Message
 from sqlmetrics.sql import names
 from sqlmetrics.sql.dialects import PRINTED_AS
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.transpile import table_of
+from sqlmetrics.texts.messages import Argument, Command, Message
 
 if TYPE_CHECKING:
     import pyarrow as pa

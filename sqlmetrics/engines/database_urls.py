@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from sqlmetrics.errors import EngineError, UsageError
-from sqlmetrics.masking import masked, masked_url, without_secrets
+from sqlmetrics.texts.masking import masked, masked_url, without_secrets
 
 # dialects in which statements run
 DATABASES = (

@@ -16,7 +16,7 @@ from sqlmetrics.engines.duckdb_errors import reason
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql.quoting import identifier, literal
-from sqlmetrics.wording import and_more
+from sqlmetrics.texts.wording import and_more
 
 _RESERVED = {"memory", "temp", "system", "main"}  # names of databases and schemas in DuckDB
 

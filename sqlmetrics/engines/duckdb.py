@@ -54,13 +54,13 @@ from sqlmetrics.files import (
     move,
     whole_file,
 )
-from sqlmetrics.messages import Argument, Message
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows, frame_of
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan, Same
 from sqlmetrics.sql.quoting import identifier, literal, path_of_pattern, path_pattern
 from sqlmetrics.sql.statement import to_run
 from sqlmetrics.sql.templates import environment
+from sqlmetrics.texts.messages import Argument, Message
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from sqlmetrics.masking import masked
+from sqlmetrics.texts.masking import masked
 
 _NOT_WRITTEN = re.compile(r'Could not write file \\?"(.+?)\\?": ([^"]+)')
 _OF_PARQUET = re.compile(r"parquet|decompress|corrupt|Failed to read file", re.IGNORECASE)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from sqlmetrics.errors import DataError
-from sqlmetrics.wording import and_more
+from sqlmetrics.texts.wording import and_more
 
 _UNFINISHED = re.compile(r"_temporary|\.(hive|spark)-staging.*")
 

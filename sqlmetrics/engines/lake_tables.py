@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics.engines.lakes import KINDS
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.sql.quoting import literal
-from sqlmetrics.wording import and_more
+from sqlmetrics.texts.wording import and_more
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import Argument
+from sqlmetrics.texts.messages import Argument
 
 if TYPE_CHECKING:
     import duckdb

@@ -43,11 +43,11 @@ from sqlmetrics.errors import (
     UsageError,
 )
 from sqlmetrics.files import OwnFolder, already_there
-from sqlmetrics.messages import Argument, Message
 from sqlmetrics.rows import Rows, frame_of
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.query_graph import Node, Plan, parse
-from sqlmetrics.wording import and_more, listed
+from sqlmetrics.texts.messages import Argument, Message
+from sqlmetrics.texts.wording import and_more, listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from sqlmetrics.engines import folders
 from sqlmetrics.engines.relation import FolderColumn, Folders
 from sqlmetrics.errors import DataError
-from sqlmetrics.wording import listed
+from sqlmetrics.texts.wording import listed
 
 AS_FILES = {"recursiveFileLookup": "true"}  # option of Spark: ignore columns of folder names
 

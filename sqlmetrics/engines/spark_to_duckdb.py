@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import DataError, SqlmetricsWarning, UsageError
-from sqlmetrics.messages import Argument, Message
 from sqlmetrics.sql.query_graph import Plan
+from sqlmetrics.texts.messages import Argument, Message
 
 if TYPE_CHECKING:
     import pandas as pd

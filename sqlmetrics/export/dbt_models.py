@@ -12,7 +12,6 @@ from sqlglot import exp
 from sqlmetrics.checks.validate import TOTALS, planned_checks
 from sqlmetrics.describe.column_docs import description
 from sqlmetrics.export.statements import about
-from sqlmetrics.messages import Unfilled, filled, in_files
 from sqlmetrics.metrics.front_matter import Check, Metric
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.plan.request import Reads, reads_of, slices_of
@@ -31,6 +30,7 @@ from sqlmetrics.sql.query_graph import (
 )
 from sqlmetrics.sql.quoting import identifier, literal
 from sqlmetrics.sql.statement import query
+from sqlmetrics.texts.messages import Unfilled, filled, in_files
 
 _ROUNDING = 1e-9  # tolerance for values at the ends of their range
 

@@ -14,10 +14,10 @@ from sqlmetrics import interrupts
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.export.dbt_models import DataTest, Maker, Model, escaped
 from sqlmetrics.files import OwnFolder, already_there, check_replaceable, exchange
-from sqlmetrics.messages import Argument, Message
 from sqlmetrics.plan.results import Results
 from sqlmetrics.sql.query_graph import Plan, Query
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.texts.messages import Argument, Message
 
 NAME = "sqlmetrics"
 _MARK = "made by sqlmetrics dbt"  # in the first line of every file that may be overwritten

@@ -15,13 +15,13 @@ import pyarrow as pa
 from sqlmetrics.engines.relation import TableName
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.export.statements import CUTOFFS, Reads, about, at_any_cutoff
-from sqlmetrics.messages import RANKED, TABLES, in_files, set_to
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
 from sqlmetrics.metrics.definitions import DEFAULT_K, Definitions
 from sqlmetrics.metrics.front_matter import template_root
 from sqlmetrics.metrics.requests import Label, MetricRequest
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, value_text
+from sqlmetrics.texts.messages import RANKED, TABLES, in_files, set_to
 from sqlmetrics.version import __version__
 
 _OPTIONAL = (

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from sqlmetrics.describe.metric import what_is_read
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.tables.schema import ATTRIBUTES
+from sqlmetrics.texts.messages import TABLES
 
 # cutoffs that occur nowhere else; both have the digits of the largest cutoff, for which some
 # dialects make a table of numbers

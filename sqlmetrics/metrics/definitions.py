@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import Argument, Message, set_to
 from sqlmetrics.metrics.catalog import EVERYTHING, Catalog
 from sqlmetrics.metrics.conventions import Convention, load_all
 from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import Label, MetricRequest
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Specs, Value, expand_cutoffs, parse_spec
+from sqlmetrics.texts.messages import Argument, Message, set_to
 
 DEFAULT_K = 10
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from sqlmetrics.errors import TemplateError, UsageError, suggestion
-from sqlmetrics.messages import Unfilled, filled
+from sqlmetrics.metrics.shapes import Constraint, ShapeError, made
 from sqlmetrics.metrics.spec import Value, value_text
-from sqlmetrics.shapes import Constraint, ShapeError, made
+from sqlmetrics.texts.messages import Unfilled, filled
 
 SUFFIX = ".sql.j2"
 Level = Literal["error", "warning", "note"]  # of checks, the worst first

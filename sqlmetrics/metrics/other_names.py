@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import Argument, Message, joined
 from sqlmetrics.metrics.conventions import Convention, conventions
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec
+from sqlmetrics.texts.messages import Argument, Message, joined
 
 
 def specs_of(covers: Mapping[str, str]) -> dict[MetricSpec, MetricSpec]:

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.messages import Message, set_to
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import Metric, Param
 from sqlmetrics.metrics.other_names import specs_of, translated, with_settings
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import AT, MetricSpec, Value, parse_cutoff, parse_spec, value_text
+from sqlmetrics.texts.messages import Message, set_to
 
 _MEANINGLESS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "worst": ("duplicate_interactions", ("bag",)),

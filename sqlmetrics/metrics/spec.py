@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import Argument, Message
+from sqlmetrics.texts.messages import Argument, Message
 
 Value: TypeAlias = str | int | float | None
 

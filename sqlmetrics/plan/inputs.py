@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
-from sqlmetrics.messages import (
+from sqlmetrics.sql.binding import Text, bound, input_node, tables_of
+from sqlmetrics.sql.dialects import NATIVE
+from sqlmetrics.sql.query_graph import Query
+from sqlmetrics.sql.template_names import Keys
+from sqlmetrics.sql.templates import render_file
+from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
+from sqlmetrics.texts.messages import (
     RANKED,
     Message,
     give,
@@ -15,12 +21,6 @@ from sqlmetrics.messages import (
     map_column,
     set_to,
 )
-from sqlmetrics.sql.binding import Text, bound, input_node, tables_of
-from sqlmetrics.sql.dialects import NATIVE
-from sqlmetrics.sql.query_graph import Query
-from sqlmetrics.sql.template_names import Keys
-from sqlmetrics.sql.templates import render_file
-from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
 
 # query for a check: columns of the interactions that no other query reads and may hold relevance
 UNREAD_RELEVANCE = "unread_relevance"

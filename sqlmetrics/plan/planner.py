@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from sqlglot import exp
 
 from sqlmetrics.errors import MissingTableError, TemplateError
-from sqlmetrics.messages import RANKED, TABLES
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Stage
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
@@ -23,6 +22,7 @@ from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered, ide
 from sqlmetrics.sql.template_names import Keys, context_of
 from sqlmetrics.sql.templates import is_true, render
 from sqlmetrics.tables.schema import ATTRIBUTES, Table
+from sqlmetrics.texts.messages import RANKED, TABLES
 
 # key of the cutoffs among the values of a query
 CUTOFFS_OF_ROWS = "cutoffs of rows"

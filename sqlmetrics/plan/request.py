@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from sqlmetrics.errors import MissingTableError, TemplateError, UsageError, left_out
-from sqlmetrics.messages import Argument, Message
 from sqlmetrics.metrics.definitions import Cutoffs, Definitions, Metrics
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import Value
@@ -21,6 +20,7 @@ from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.stats.gaps import checked_gaps
 from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.texts.messages import Argument, Message
 
 Names: TypeAlias = str | Iterable[str] | None
 _Error = TypeVar("_Error", bound=UsageError)

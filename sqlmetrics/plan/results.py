@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import Message
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.plan.gaps import Gaps, GapTable
 from sqlmetrics.plan.planner import Planner
@@ -22,6 +21,7 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.stats.gates import OF_RUNS
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.stats.paired_tests import FEW
+from sqlmetrics.texts.messages import Message
 
 # share of the cutoffs -> the nodes of its wide tables, and its branches
 _Shares: TypeAlias = dict[int, tuple[dict[str, Node], list[dict[str, Any]]]]

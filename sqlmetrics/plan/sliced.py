@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import RANKED, Message
 from sqlmetrics.metrics.front_matter import Metric, template_root
 from sqlmetrics.metrics.requests import MetricCall
 from sqlmetrics.plan.planner import Planner, StageSource
@@ -23,6 +22,7 @@ from sqlmetrics.sql.query_graph import Node, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render
 from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.texts.messages import RANKED, Message
 
 
 class SlicedStages(StageSource):

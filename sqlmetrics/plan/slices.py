@@ -24,7 +24,6 @@ from sqlmetrics.errors import (
     callers_level,
     suggestion,
 )
-from sqlmetrics.messages import Argument, Message, give, how_to_give
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Slice, template_root
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec
@@ -43,7 +42,8 @@ from sqlmetrics.tables.schema import (
     of_row,
     unreadable_column,
 )
-from sqlmetrics.wording import listed
+from sqlmetrics.texts.messages import Argument, Message, give, how_to_give
+from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import Message, give, map_column
 from sqlmetrics.plan.inputs import Inputs
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.template_names import KeyNames
 from sqlmetrics.tables.schema import UNKNOWN, can_compare_times, of_row, type_family
+from sqlmetrics.texts.messages import Message, give, map_column
 
 
 @dataclass

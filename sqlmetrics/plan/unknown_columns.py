@@ -15,14 +15,14 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from sqlmetrics.errors import SqlmetricsError, TemplateError, suggestion
-from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.front_matter import Check, Metric, Slice, Stage, Template
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Query
-from sqlmetrics.wording import listed
+from sqlmetrics.texts.messages import TABLES
+from sqlmetrics.texts.wording import listed
 
 
 def unknown_column(definitions: Definitions, planner: Planner) -> TemplateError | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from sqlmetrics.wording import and_more, listed, shown
+from sqlmetrics.texts.wording import and_more, listed, shown
 
 _SAME = 1e-9  # relative tolerance, absolute below 1, for sums in another order
 # arguments that do not change a result; they are recorded but not compared

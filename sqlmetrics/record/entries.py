@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from sqlmetrics.messages import TABLES
-from sqlmetrics.shapes import Constraint
+from sqlmetrics.metrics.shapes import Constraint
+from sqlmetrics.texts.messages import TABLES
 
 FORMAT = 1  # format of records; later formats have entries that this version does not know
 

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlmetrics import hashes
 from sqlmetrics.engines.base import EmbeddedEngine
-from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
+from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered, hash_of
 from sqlmetrics.tables.schema import ATTRIBUTES
 
 _ORDER = "row_number"  # a column with the position of a row, which is not part of the content
@@ -140,4 +139,4 @@ def _inputs(root: Node) -> Iterator[Query]:
 
 
 def _short(*texts: str) -> str:
-    return hashes.of_texts(*texts)[:16]
+    return hash_of(*texts)

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from sqlmetrics.engines import lakes
 from sqlmetrics.engines.relation import TableName
 from sqlmetrics.errors import GateError
-from sqlmetrics.masking import masked
-from sqlmetrics.messages import TABLES
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.plan.planner import without_credit
 from sqlmetrics.record import fingerprints
 from sqlmetrics.record.entries import FORMAT, MetricEntry, Record, SourceEntry, UsersEntry
 from sqlmetrics.sql.query_graph import Node, Plan
+from sqlmetrics.texts.masking import masked
+from sqlmetrics.texts.messages import TABLES
 from sqlmetrics.version import __version__
 
 if TYPE_CHECKING:

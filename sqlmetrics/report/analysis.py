@@ -21,7 +21,7 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.leaderboard import best_models, leaderboard
-from sqlmetrics.wording import listed
+from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd

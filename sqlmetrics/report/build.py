@@ -10,7 +10,6 @@ import duckdb
 
 from sqlmetrics.checks.validate import Finding
 from sqlmetrics.describe.metric import audience_text, metric_facts
-from sqlmetrics.messages import Message, in_files
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import MetricCall, calls_of
@@ -33,6 +32,7 @@ from sqlmetrics.report.figures import KINDS
 from sqlmetrics.sql import arithmetic, statement
 from sqlmetrics.sql.query_graph import parse
 from sqlmetrics.stats.leaderboard import marked_columns
+from sqlmetrics.texts.messages import Message, in_files
 from sqlmetrics.version import __version__
 
 _MOST = 800_000  # characters of all figures; keeps the page below 2 MB; Vega takes 1 MB

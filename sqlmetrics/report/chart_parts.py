@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.wording import with_significant
+from sqlmetrics.texts.wording import with_significant
 
 if TYPE_CHECKING:
     import altair as alt

@@ -28,7 +28,7 @@ from markupsafe import Markup, escape
 from sqlmetrics import interrupts
 from sqlmetrics.errors import UsageError
 from sqlmetrics.report.content import Cell, Content, Example, FigureTable, Leaderboard, Score
-from sqlmetrics.wording import rounded, with_significant
+from sqlmetrics.texts.wording import rounded, with_significant
 
 _FOLDER = Path(__file__).parent
 _DIGITS = 4

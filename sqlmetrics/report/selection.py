@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.report.analysis import LISTED, PAIRED, PAIRED_METRICS, SHOWN, SHOWN_SLICES, Study
-from sqlmetrics.wording import listed
+from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlmetrics.errors import UsageError, callers_level, suggestion
-from sqlmetrics.messages import SEVERAL_MODELS, Argument, Message
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.plan.request import Asked, planned, reads_of
@@ -16,7 +15,8 @@ from sqlmetrics.run.path import evaluate, execute, own_templates_named, present,
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.gates import COMPARISON, check_known
-from sqlmetrics.wording import listed
+from sqlmetrics.texts.messages import SEVERAL_MODELS, Argument, Message
+from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,7 +18,6 @@ from sqlmetrics.describe.ways import (
     with_one_change,
 )
 from sqlmetrics.errors import DataError, MissingTableError, SqlmetricsError, UsageError, suggestion
-from sqlmetrics.messages import SEVERAL_MODELS, Message
 from sqlmetrics.metrics.conventions import EVERY, STANDARD, Convention, load_all
 from sqlmetrics.metrics.definitions import Cutoffs
 from sqlmetrics.metrics.reported import Numbers, Reading, ReportedNumber, read_numbers
@@ -29,6 +28,7 @@ from sqlmetrics.plan.request import PlannedRun, reads_of
 from sqlmetrics.plan.results import Results
 from sqlmetrics.run.path import execute, own_templates_named, validate
 from sqlmetrics.run.session import Session
+from sqlmetrics.texts.messages import SEVERAL_MODELS, Message
 
 if TYPE_CHECKING:
     import pandas as pd

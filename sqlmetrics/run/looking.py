@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics.checks.validate import Finding, planned_checks
 from sqlmetrics.describe.explain import requests_for, walks, with_steps
 from sqlmetrics.errors import UndefinedNameError, UsageError, suggestion
-from sqlmetrics.messages import Argument, give
 from sqlmetrics.metrics.catalog import EVERYTHING
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.definitions import DEFAULT_K, Cutoffs, Metrics
@@ -37,6 +36,7 @@ from sqlmetrics.plan.slices import (
 from sqlmetrics.run.path import execute, own_templates_named, validate
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.texts.messages import Argument, give
 
 if TYPE_CHECKING:
     import pandas as pd

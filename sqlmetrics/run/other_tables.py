@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.messages import TABLES
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Plan, Query
 from sqlmetrics.tables.models import is_models
 from sqlmetrics.tables.schema import Table
+from sqlmetrics.texts.messages import TABLES
 
 
 def check_replaceable(

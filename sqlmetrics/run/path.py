@@ -27,7 +27,6 @@ from sqlmetrics.errors import (
     UsageError,
     callers_level,
 )
-from sqlmetrics.messages import Command, Message
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.request import Asked, PlannedRun, Reads, Sliced, planned, resolve
@@ -36,7 +35,8 @@ from sqlmetrics.run import gating
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.stats.gates import EVALUATION, check_known
-from sqlmetrics.wording import listed
+from sqlmetrics.texts.messages import Command, Message
+from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import Argument, Message
 from sqlmetrics.plan.physical import physical as physical_plan
 from sqlmetrics.plan.request import Asked
 from sqlmetrics.run.path import results
@@ -14,6 +13,7 @@ from sqlmetrics.sql.dialects import checked
 from sqlmetrics.sql.query_graph import Plan, Query
 from sqlmetrics.sql.statement import statement as readable
 from sqlmetrics.sql.statement import to_run
+from sqlmetrics.texts.messages import Argument, Message
 
 
 def statement(session: Session, asked: Asked, dialect: str | None, physical: bool = False) -> str:

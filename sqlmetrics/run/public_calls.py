@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Self, TypeVar, cast
 
-from sqlmetrics.masking import masked
 from sqlmetrics.run.session import Session
+from sqlmetrics.texts.masking import masked
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 

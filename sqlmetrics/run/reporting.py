@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.masking import masked
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec
 from sqlmetrics.plan.physical import physical_nodes
@@ -33,6 +32,7 @@ from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.tables.schema import Table
+from sqlmetrics.texts.masking import masked
 
 if TYPE_CHECKING:
     import altair as alt

@@ -27,7 +27,6 @@ from sqlmetrics.errors import (
     callers_level,
     suggestion,
 )
-from sqlmetrics.messages import TABLES, Message
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.requests import MetricRequest
@@ -44,7 +43,8 @@ from sqlmetrics.tables.reader import TableReader
 from sqlmetrics.tables.runs import check_runs
 from sqlmetrics.tables.schema import Table
 from sqlmetrics.tables.scored import check_labels, with_both_tables
-from sqlmetrics.wording import and_more
+from sqlmetrics.texts.messages import TABLES, Message
+from sqlmetrics.texts.wording import and_more
 
 _log = logging.getLogger(__name__)
 # locks of connections given by users

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import Argument, Message
 from sqlmetrics.sql.quoting import identifier, literal
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables.schema import Source
+from sqlmetrics.texts.messages import Argument, Message
 
 if TYPE_CHECKING:
     import pandas as pd

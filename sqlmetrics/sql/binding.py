@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import RANKED, Message
 from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql import arithmetic, exact_sums
 from sqlmetrics.sql.query_graph import Node, Query, identity_of, parse
 from sqlmetrics.sql.trees import find_all
+from sqlmetrics.texts.messages import RANKED, Message
 
 
 @dataclass(frozen=True)

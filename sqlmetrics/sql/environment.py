@@ -12,9 +12,9 @@ from jinja2.bccache import Bucket, FileSystemBytecodeCache
 from jinja2.sandbox import SandboxedEnvironment
 
 from sqlmetrics.errors import DataError, UndefinedNameError, UsageError
-from sqlmetrics.messages import Message, filled, set_to
 from sqlmetrics.metrics.front_matter import template_root
 from sqlmetrics.sql.quoting import identifier, literal, path_literal
+from sqlmetrics.texts.messages import Message, filled, set_to
 
 DEMO = "demo"  # macros that evaluations do not use and that are not compiled for them
 

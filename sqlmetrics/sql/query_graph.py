@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import logging
 import re
 from abc import ABC, abstractmethod
@@ -20,9 +21,7 @@ from typing import Any, Generic, Self, TypeVar
 import sqlglot
 from sqlglot import errors, exp
 
-from sqlmetrics import hashes
 from sqlmetrics.errors import TemplateError
-from sqlmetrics.messages import Message
 from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql import names as spelled
 from sqlmetrics.sql.dialects import NATIVE, keeps_materialized, settings
@@ -31,6 +30,7 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.template_names import Keys
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.sql.trees import find_all
+from sqlmetrics.texts.messages import Message
 
 SUMMARY = "summary"  # the name of a result with a row per metric, cutoff and group
 DIALECT = NATIVE
@@ -277,9 +277,14 @@ def _printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool =
     return printed(tree, dialect, pretty, is_input)
 
 
+def hash_of(*texts: str) -> str:
+    """Return a hash of several texts, which depends on their order: 16 hexadecimal digits."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
 def identity_of(*parts: str) -> str:
     """Return the identity of a query, a hash of everything that distinguishes it."""
-    return f"sqlmetrics_{hashes.of_texts(*parts)[:16]}"
+    return f"sqlmetrics_{hash_of(*parts)}"
 
 
 @dataclass(frozen=True)

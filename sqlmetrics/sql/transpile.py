@@ -16,12 +16,12 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.messages import Argument, Message
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE, PRINTED_AS
 from sqlmetrics.sql.names import has_placeholders, is_reference, placed_table
 from sqlmetrics.sql.portable import counted, problems
 from sqlmetrics.sql.templates import macro
 from sqlmetrics.sql.trees import find_all, walk
+from sqlmetrics.texts.messages import Argument, Message
 
 _PARTS = ("this", "db", "catalog")
 _LAST = "last_of_numbers"  # placeholder for an expression in rendered text

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import GateError, UsageError, suggestion
-from sqlmetrics.messages import Message, map_column
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
 from sqlmetrics.rows import Rows
-from sqlmetrics.terminal import one_line
-from sqlmetrics.wording import listed
+from sqlmetrics.texts.messages import Message, map_column
+from sqlmetrics.texts.terminal import one_line
+from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd

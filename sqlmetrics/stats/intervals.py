@@ -7,7 +7,7 @@ from operator import index
 from typing import Any, Literal, get_args
 
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.messages import Argument, Message
+from sqlmetrics.texts.messages import Argument, Message
 
 IntervalKind = Literal["normal", "bootstrap", "none"]
 KINDS: tuple[IntervalKind, ...] = get_args(IntervalKind)

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.messages import SEVERAL_MODELS, Message
 from sqlmetrics.metrics.spec import MetricSpec, unique
 from sqlmetrics.stats.paired_tests import adjusted_within
+from sqlmetrics.texts.messages import SEVERAL_MODELS, Message
 
 if TYPE_CHECKING:
     import pandas as pd

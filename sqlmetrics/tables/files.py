@@ -17,7 +17,6 @@ from urllib.parse import unquote
 from sqlmetrics.engines import folders, hidden_files, lakes
 from sqlmetrics.engines.relation import FolderColumn, Folders, Layout, Relation
 from sqlmetrics.errors import DataError
-from sqlmetrics.messages import RANKED
 from sqlmetrics.sql.templates import environment, macro
 from sqlmetrics.tables.csv_layout import names_like_values, no_header
 from sqlmetrics.tables.csv_quotes import check_lines, common_layout, quotes_of_files
@@ -29,7 +28,8 @@ from sqlmetrics.tables.formats import (
     is_header_only,
     lines_of,
 )
-from sqlmetrics.wording import and_more, listed
+from sqlmetrics.texts.messages import RANKED
+from sqlmetrics.texts.wording import and_more, listed
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine

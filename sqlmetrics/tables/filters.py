@@ -17,7 +17,7 @@ from sqlmetrics.errors import DataError, UnreadableError, UsageError, suggestion
 from sqlmetrics.sql import arithmetic
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
-from sqlmetrics.wording import listed
+from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine

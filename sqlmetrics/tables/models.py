@@ -13,7 +13,7 @@ from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.tables.files import is_file, matching_files
 from sqlmetrics.tables.runs import Runs, with_runs
 from sqlmetrics.tables.schema import Source, SourceColumn, of_row, type_family
-from sqlmetrics.wording import listed
+from sqlmetrics.texts.wording import listed
 
 # in a path: stand for the name of a model and of one of its runs
 PLACEHOLDER = "{model}"

@@ -11,9 +11,9 @@ from sqlmetrics.engines import lakes
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.engines.spark_errors import reason
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.messages import RANKED
 from sqlmetrics.tables.levels import ordered_columns, ordered_enums
-from sqlmetrics.wording import listed
+from sqlmetrics.texts.messages import RANKED
+from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
-from sqlmetrics.messages import RANKED, Argument, Message, map_column
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables import csv_layout
@@ -39,7 +38,8 @@ from sqlmetrics.tables.schema import (
 )
 from sqlmetrics.tables.sources import read_source
 from sqlmetrics.tables.spelling import ids_as_they_stand, infinite_numbers
-from sqlmetrics.wording import listed
+from sqlmetrics.texts.messages import RANKED, Argument, Message, map_column
+from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from sqlmetrics.errors import DataError
-from sqlmetrics.messages import Argument, Message
 from sqlmetrics.tables.schema import Source, SourceColumn, Table
+from sqlmetrics.texts.messages import Argument, Message
 
 RUN = "run"
 _ONLY = "1"  # the run of a model without a column `run`, beside models with several runs

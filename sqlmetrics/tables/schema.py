@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlmetrics.errors import DataError
-from sqlmetrics.messages import Message, map_column, set_to
 from sqlmetrics.tables.filters import columns_of
 from sqlmetrics.tables.formats import hides_rows
 from sqlmetrics.tables.relevance_names import likeness_to_relevance
+from sqlmetrics.texts.messages import Message, map_column, set_to
 
 # columns other than the user keys: required, then optional
 COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

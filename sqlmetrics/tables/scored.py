@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.messages import Message, give, map_column
 from sqlmetrics.tables.models import is_models
 from sqlmetrics.tables.schema import Table
+from sqlmetrics.texts.messages import Message, give, map_column
 
 _TABLES = ("recommendations", "interactions")
 

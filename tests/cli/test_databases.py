@@ -13,7 +13,7 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.engines.database_urls import is_clear, is_url
-from sqlmetrics.masking import masked, without_secrets
+from sqlmetrics.texts.masking import masked, without_secrets
 
 GIVEN = ("evaluate", "mrr", "-r", "shop.recs", "-i", "shop.truth")
 CLEAR = [

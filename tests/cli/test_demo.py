@@ -9,9 +9,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from sqlmetrics import demo
-from sqlmetrics.demo import write_demo
 from sqlmetrics.errors import DataError, EngineError, UsageError
+from sqlmetrics.run import demo
+from sqlmetrics.run.demo import write_demo
 from tests.support.paths import DATA
 
 MODELS = ["als", "item_knn", "popular"]

@@ -23,7 +23,11 @@ from sqlmetrics import errors
 from sqlmetrics.cli import spelling
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.cli.spelling import on_command_line, spelled
-from sqlmetrics.messages import (
+from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.front_matter import template_root
+from sqlmetrics.report.analysis import Question
+from sqlmetrics.tables.schema import COLUMNS
+from sqlmetrics.texts.messages import (
     ARGUMENTS,
     COMMANDS,
     SEVERAL_MODELS,
@@ -41,10 +45,6 @@ from sqlmetrics.messages import (
     sentences,
     set_to,
 )
-from sqlmetrics.metrics.catalog import Catalog
-from sqlmetrics.metrics.front_matter import template_root
-from sqlmetrics.report.analysis import Question
-from sqlmetrics.tables.schema import COLUMNS
 
 PACKAGE = Path(sm.__file__).parent
 LISTS = pd.DataFrame({"user_id": [1, 2], "item_id": [11, 12], "score": [0.9, 0.8]})

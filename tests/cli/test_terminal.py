@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
-from sqlmetrics.terminal import one_line, visible, visible_json
+from sqlmetrics.texts.terminal import one_line, visible, visible_json
 from tests.support.evaluators import Evaluator
 from tests.support.processes import PATIENCE
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from sqlmetrics.cli.commands import main
 from sqlmetrics.cli.layout import _markdown_cell, markdown_text
-from sqlmetrics.terminal import one_line
+from sqlmetrics.texts.terminal import one_line
 from tests.support.paths import ROOT
 
 LISTS = "user_id,item_id,rank\n1,11,1\n1,12,2\n2,12,1\n2,11,2\n"

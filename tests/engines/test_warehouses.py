@@ -19,7 +19,7 @@ import sqlmetrics as sm
 from sqlmetrics.engines import arrow_types, database_urls
 from sqlmetrics.engines.connection import Connection, FailedStatement, opened
 from sqlmetrics.engines.database_dialects import Dialect, Problem
-from sqlmetrics.masking import masked_url, without_secrets
+from sqlmetrics.texts.masking import masked_url, without_secrets
 from tests.engines.databases import (
     LISTS,
     MRR,

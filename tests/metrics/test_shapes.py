@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
 
-from sqlmetrics.shapes import Constraint, ShapeError, entries_of, made, read
+from sqlmetrics.metrics.shapes import Constraint, ShapeError, entries_of, made, read
 
 
 class Source(TypedDict):

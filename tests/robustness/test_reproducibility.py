@@ -23,8 +23,8 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from sqlmetrics.demo import write_demo
 from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.run.demo import write_demo
 from tests.support.evaluators import Evaluator
 
 SETTINGS = {"relevant_from": 2}

@@ -13,7 +13,6 @@ from typing import Any
 import jinja2.meta
 import pytest
 
-from sqlmetrics import demo
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention
@@ -35,6 +34,7 @@ from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.slices import Slicing, attributes_of
 from sqlmetrics.record import fingerprints
 from sqlmetrics.report.analysis import Question
+from sqlmetrics.run import demo
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Plan, Rendered
 from sqlmetrics.sql.template_names import Keys

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.shapes import Constraint, ShapeError, made
+from sqlmetrics.metrics.shapes import Constraint, ShapeError, made
 
 STANDARD = "standard"
 EVERY = "all"  # as a name: every convention of the package

@@ -25,7 +25,7 @@ from typing import (
     is_typeddict,
 )  # fmt: skip
 
-from sqlmetrics.wording import shown
+from sqlmetrics.texts.wording import shown
 
 _T = TypeVar("_T")
 _NOUNS = {str: "text", int: "whole number", float: "number"}

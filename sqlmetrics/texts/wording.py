@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlmetrics.masking import masked
+from sqlmetrics.texts.masking import masked
 
 _LONGEST = 80  # characters
 

@@ -13,7 +13,7 @@ import contextlib
 import re
 import sys
 
-from sqlmetrics.masking import masked
+from sqlmetrics.texts.masking import masked
 
 # C0 except tab, line feed and CR LF; DEL and C1; marks that change the direction of text; lone
 # surrogates, which cannot be encoded

@@ -1,0 +1,1 @@
+"""Texts for people: messages with arguments, lists of names, secrets that are hidden."""
