@@ -7,6 +7,7 @@ from sqlmetrics.version import __version__
 # not imported from typing, because imports here delay the handling of Ctrl-C
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sqlmetrics.array_metric import metric
     from sqlmetrics.describe.public import (
         description,
         list_conventions,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
         UsageError,
     )
     from sqlmetrics.evaluator import Evaluator
-    from sqlmetrics.run.array_metric import metric
     from sqlmetrics.stats.gates import failures
     from sqlmetrics.stats.trackers import values_by_name
 
@@ -64,7 +64,7 @@ _MODULES = {
     "list_metrics": "describe.public",
     "list_slices": "describe.public",
     "list_stages": "describe.public",
-    "metric": "run.array_metric",
+    "metric": "array_metric",
     "values_by_name": "stats.trackers",
 }
 
