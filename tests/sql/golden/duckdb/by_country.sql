@@ -137,6 +137,9 @@ WITH recommendations AS (
     SELECT row_number() OVER (ORDER BY slice, model) AS population, slice, model
     FROM models
     CROSS JOIN slice_names
+), catalogue AS (
+    -- one row per item of the catalogue
+    SELECT DISTINCT item_id FROM shop.history
 ), slices AS (
     -- one row per user and slice that contains the user
     SELECT
@@ -158,9 +161,6 @@ WITH recommendations AS (
 ), exposure AS (
     -- one row per model and recommended item, with its best rank in any list
     SELECT model, item_id, min(rank) AS best_rank FROM ranked_by_user GROUP BY model, item_id
-), catalogue AS (
-    -- one row per item of the catalogue
-    SELECT DISTINCT item_id FROM shop.history
 ), exposure_values AS (
     -- one row per run with exposure
     SELECT

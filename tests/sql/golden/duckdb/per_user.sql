@@ -80,6 +80,11 @@ WITH recommendations AS (
 ), seen AS (
     -- one row per user and item of the history
     SELECT DISTINCT user_id, item_id FROM shop.history
+), users AS (
+    SELECT DISTINCT user_id FROM seen
+), history_users AS (
+    -- one row: the number of users in the history
+    SELECT count(*) AS n_users FROM users
 ), item_popularity AS (
     -- one row per item of the history
     SELECT item_id, count(*) AS n_users FROM seen GROUP BY item_id
@@ -90,11 +95,6 @@ WITH recommendations AS (
     INNER JOIN recommendation_profile USING (model, user_id)
     LEFT JOIN item_popularity USING (item_id)
     WHERE rank <= 10
-), users AS (
-    SELECT DISTINCT user_id FROM seen
-), history_users AS (
-    -- one row: the number of users in the history
-    SELECT count(*) AS n_users FROM users
 ), listed_popularity_values AS (
     -- one row per user with listed_popularity
     SELECT
