@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.checks.survey import frame_of
 from sqlmetrics.metrics.conventions import STANDARD
-from sqlmetrics.plan.request import Asked
+from sqlmetrics.plan.request import Request
 from sqlmetrics.record.record import recorded
 from sqlmetrics.run import comparing, looking, printing, verifying
 from sqlmetrics.run import path as run
@@ -177,7 +177,7 @@ class Evaluator(OnSession):
             DataError: a table fails validation.
             GateError: the result, which is `frame` of the error, fails a gate.
         """
-        asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, gap=gap,
+        asked = Request.of(metrics, k, by=by, by_item=by_item, combinations=combinations, gap=gap,
                          ci=ci, confidence=confidence, resamples=resamples, seed=seed,
                          run_ci=run_ci, skip_missing=skip_missing)  # fmt: skip
         return run.evaluate(self._session, asked, self.engine.frame, fail_if)
@@ -209,7 +209,7 @@ class Evaluator(OnSession):
 
         Returns: the rows as tuples in `values`, with the `names` and `kinds` of the columns.
         """
-        gates, asked = options.pop("fail_if", ()), Asked.of(metrics, k, **options)
+        gates, asked = options.pop("fail_if", ()), Request.of(metrics, k, **options)
         return run.evaluate(self._session, asked, self.engine.rows, gates)
 
     @public
@@ -230,7 +230,7 @@ class Evaluator(OnSession):
             The columns end with one per metric. A value is missing if the metric was not requested
             at this cutoff, is undefined for the user, or does not have the user in its audience.
         """
-        asked = Asked.of(metrics, k, True, by=by, by_item=by_item, skip_missing=skip_missing)
+        asked = Request.of(metrics, k, True, by=by, by_item=by_item, skip_missing=skip_missing)
         return run.per_user(self._session, asked)
 
     @public
@@ -244,7 +244,7 @@ class Evaluator(OnSession):
         A failed write leaves no partial file. `force` overwrites an existing file. `options` are
         other arguments of these methods. Spark writes a folder of files.
         """
-        run.write_parquet(self._session, Asked.of(metrics, k, per_user, **options), path, force)
+        run.write_parquet(self._session, Request.of(metrics, k, per_user, **options), path, force)
 
     @public
     @recorded
@@ -256,7 +256,7 @@ class Evaluator(OnSession):
 
         `name` is its name in Spark (`catalog.schema.table`). `force` replaces an existing table.
         """
-        run.write_table(self._session, Asked.of(metrics, k, per_user, **options), name, force)
+        run.write_table(self._session, Request.of(metrics, k, per_user, **options), name, force)
 
     @public
     @recorded
@@ -296,7 +296,7 @@ class Evaluator(OnSession):
             GateError: the comparison fails a gate; `frame` of the error is the comparison.
         """
         testing = comparing.Testing(test, correction, ci)
-        asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
+        asked = Request.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
                          confidence=confidence, resamples=resamples, seed=seed,
                          skip_missing=skip_missing)  # fmt: skip
         return comparing.compare(self._session, asked, baseline, testing, fail_if)
@@ -324,7 +324,7 @@ class Evaluator(OnSession):
             With several runs, there are also `n_runs` and the spread `ndcg@10 std_runs`.
         """
         testing = comparing.Testing(test, correction, "none")
-        asked = Asked.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
+        asked = Request.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
                          confidence=confidence, resamples=resamples, seed=seed,
                          skip_missing=skip_missing)  # fmt: skip
         return comparing.leaderboard(self._session, asked, testing, alpha, against)
@@ -470,7 +470,7 @@ class Evaluator(OnSession):
         Raises:
             UsageError: the dialect cannot express the request, or a table has no name in it.
         """
-        asked = Asked.of(metrics, k, per_user, **options)
+        asked = Request.of(metrics, k, per_user, **options)
         return printing.statement(self._session, asked, dialect, physical)
 
     @public
@@ -493,5 +493,5 @@ class Evaluator(OnSession):
             UsageError: see `sql`; or `name` is not a valid package name.
             DataError: the folder already has files, or cannot be written to.
         """
-        asked = Asked.of(metrics, k, **options)
+        asked = Request.of(metrics, k, **options)
         return printing.dbt(self._session, asked, folder, dialect, name, command, force)

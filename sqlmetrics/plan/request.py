@@ -27,7 +27,7 @@ _Error = TypeVar("_Error", bound=UsageError)
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A request by the caller; the attributes are the arguments of `Evaluator.evaluate`.
 
     `per_user` requests per-user values instead of means.
@@ -44,7 +44,7 @@ class Asked:
     per_user: bool = False
 
     @classmethod
-    def of(cls, metrics: Metrics, k: Cutoffs, per_user: bool = False, /, **options: Any) -> Asked:
+    def of(cls, metrics: Metrics, k: Cutoffs, per_user: bool = False, /, **options: Any) -> Request:
         """Create a request from the arguments of `Evaluator.evaluate` or `Evaluator.per_user`.
 
         Raises:
@@ -180,7 +180,7 @@ class PlannedRun:
     gaps: tuple[str, ...] = ()
 
 
-def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolved:
+def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resolved:
     """Resolve every metric, cutoff, setting and slice of a request.
 
     Raises:
@@ -222,7 +222,7 @@ def resolve(definitions: Definitions, planner: Planner, asked: Asked) -> Resolve
     )
 
 
-def _gaps(asked: Asked, attributes: Sequence[Attribute]) -> tuple[str, ...]:
+def _gaps(asked: Request, attributes: Sequence[Attribute]) -> tuple[str, ...]:
     """Return the gaps between slices that are asked for.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlmetrics.errors import UsageError, callers_level, suggestion
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import parse_spec
-from sqlmetrics.plan.request import Asked, planned, reads_of
+from sqlmetrics.plan.request import Request, planned, reads_of
 from sqlmetrics.run import gating
 from sqlmetrics.run.path import evaluate, execute, own_templates_named, present, results, validate
 from sqlmetrics.run.session import Session
@@ -56,7 +56,7 @@ def models(session: Session) -> list[str]:
 
 def compare(
     session: Session,
-    asked: Asked,
+    asked: Request,
     baseline: str | None,
     testing: Testing,
     fail_if: str | Iterable[str] = (),
@@ -143,7 +143,7 @@ def _check_model(chosen: str | None, known: Sequence[str], argument: str) -> str
 
 
 def leaderboard(
-    session: Session, asked: Asked, testing: Testing, alpha: float, against: str | None = None
+    session: Session, asked: Request, testing: Testing, alpha: float, against: str | None = None
 ) -> pd.DataFrame:
     """Rank the models: compare each with the best model of every metric, and mark the results.
 

@@ -29,7 +29,7 @@ from sqlmetrics.errors import (
 )
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.plan.request import Asked, PlannedRun, Reads, Sliced, planned, resolve
+from sqlmetrics.plan.request import PlannedRun, Reads, Request, Sliced, planned, resolve
 from sqlmetrics.rows import Rows
 from sqlmetrics.run import gating
 from sqlmetrics.run.session import Session
@@ -51,7 +51,7 @@ _SLACK = 1e-9  # for the rounding of values of a user's own metrics
 
 def evaluate(
     session: Session,
-    asked: Asked,
+    asked: Request,
     deliver: Callable[[Plan], Frame],
     fail_if: str | Iterable[str] = (),
 ) -> Frame:
@@ -80,7 +80,7 @@ def evaluate(
     return gating.passed(session, present(session, rows, run), gates, EVALUATION)
 
 
-def per_user(session: Session, asked: Asked) -> pd.DataFrame:
+def per_user(session: Session, asked: Request) -> pd.DataFrame:
     """Compute the per-user values.
 
     Raises:
@@ -94,14 +94,14 @@ def per_user(session: Session, asked: Asked) -> pd.DataFrame:
     return evaluate(session, asked, session.engine.frame)
 
 
-def write_parquet(session: Session, asked: Asked, path: str | Path, force: bool) -> None:
+def write_parquet(session: Session, asked: Request, path: str | Path, force: bool) -> None:
     """Let the engine write a result to a file; see `Evaluator.write_parquet`."""
     engine = session.engine
     with engine.new_file(path, force) as target:
         _write(session, asked, lambda ready: engine.write_parquet(ready, target, force))
 
 
-def write_table(session: Session, asked: Asked, name: str, force: bool) -> None:
+def write_table(session: Session, asked: Request, name: str, force: bool) -> None:
     """Let the engine write a result to a table; see `Evaluator.write_table`."""
     engine = session.engine.catalog
     if engine is None:
@@ -113,18 +113,18 @@ def write_table(session: Session, asked: Asked, name: str, force: bool) -> None:
     _write(session, asked, lambda ready: engine.write_table(ready, name, force))
 
 
-def _write(session: Session, asked: Asked, deliver: Callable[[Plan], None]) -> None:
+def _write(session: Session, asked: Request, deliver: Callable[[Plan], None]) -> None:
     with own_templates_named(session):
         execute(session, plan(session, asked), deliver)
 
 
-def results(session: Session, asked: Asked, planner: Planner | None = None) -> Results:
+def results(session: Session, asked: Request, planner: Planner | None = None) -> Results:
     """Resolve a request and return its `Results`, which plan its values."""
     planner = planner or session.planner
     return resolve(session.definitions, planner, asked).results(planner)
 
 
-def plan(session: Session, asked: Asked) -> PlannedRun:
+def plan(session: Session, asked: Request) -> PlannedRun:
     """Resolve and plan a request, or return its plan from an earlier call."""
     planner = session.planner
     resolved = resolve(session.definitions, planner, asked)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.plan.physical import physical as physical_plan
-from sqlmetrics.plan.request import Asked
+from sqlmetrics.plan.request import Request
 from sqlmetrics.run.path import results
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.dialects import checked
@@ -16,7 +16,7 @@ from sqlmetrics.sql.statement import to_run
 from sqlmetrics.texts.messages import Argument, Message
 
 
-def statement(session: Session, asked: Asked, dialect: str | None, physical: bool = False) -> str:
+def statement(session: Session, asked: Request, dialect: str | None, physical: bool = False) -> str:
     """Return the statement of a request.
 
     `physical` returns the statement that the engine runs, with alternatives and exact sums.
@@ -37,7 +37,7 @@ def statement(session: Session, asked: Asked, dialect: str | None, physical: boo
 
 def dbt(
     session: Session,
-    asked: Asked,
+    asked: Request,
     folder: str | Path,
     dialect: str | None,
     name: str,

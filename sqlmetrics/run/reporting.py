@@ -11,7 +11,7 @@ from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec
 from sqlmetrics.plan.physical import physical_nodes
-from sqlmetrics.plan.request import Asked, planned, reads_of, slices_of, that_can_be_planned
+from sqlmetrics.plan.request import Request, planned, reads_of, slices_of, that_can_be_planned
 from sqlmetrics.plan.slices import Slicing, attributes_of
 from sqlmetrics.report import Report
 from sqlmetrics.report.analysis import (
@@ -66,7 +66,7 @@ def report(
                 findings=noticed.warnings,
                 unchecked=noticed.unchecked,
                 statement=masked(
-                    statement(session, Asked(study.asked_at_main, interval=interval), None)
+                    statement(session, Request(study.asked_at_main, interval=interval), None)
                 ),
                 with_examples=examples,
             )
@@ -147,7 +147,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
             yield study
 
 
-def _asked(session: Session, question: Question) -> Asked:
+def _asked(session: Session, question: Question) -> Request:
     """Choose the metrics of a report; by default, the usual ones that the tables allow."""
     metrics, k = question.metrics, question.k
     if metrics is None:
@@ -159,7 +159,7 @@ def _asked(session: Session, question: Question) -> Asked:
         metrics = [replace(call.requests[0].spec, cutoff=None) for call in calls] or implied[:1]
         k = CUTOFFS if k is None else k
     interval = Interval(confidence=question.confidence)
-    return Asked(metrics, k, interval=interval, skip_missing=question.skip_missing)
+    return Request(metrics, k, interval=interval, skip_missing=question.skip_missing)
 
 
 def _primary(

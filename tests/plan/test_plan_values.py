@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.plan.request import Asked, PlannedRun
+from sqlmetrics.plan.request import PlannedRun, Request
 from sqlmetrics.run import path
 from sqlmetrics.stats.intervals import Interval
 from tests.support.evaluators import Evaluator
@@ -26,20 +26,20 @@ TABLES: dict[str, Any] = {
     "users": USERS,
 }
 KINDS = [
-    Asked(["ndcg", "map(divisor=k)", "coverage"], [1, 2]),
-    Asked(["ndcg@1", "recall"], per_user=True),
-    Asked(["ndcg"], [1], by="country", interval=Interval("bootstrap", resamples=20)),
-    Asked(["recall"], [1], by_item="popularity"),
+    Request(["ndcg", "map(divisor=k)", "coverage"], [1, 2]),
+    Request(["ndcg@1", "recall"], per_user=True),
+    Request(["ndcg"], [1], by="country", interval=Interval("bootstrap", resamples=20)),
+    Request(["recall"], [1], by_item="popularity"),
 ]
 
 
-def planned(asked: Asked, **options: Any) -> PlannedRun:
+def planned(asked: Request, **options: Any) -> PlannedRun:
     with Evaluator(**TABLES, **options) as evaluator:
         return path.plan(evaluator._session, asked)
 
 
 @pytest.mark.parametrize("asked", KINDS, ids=["means", "per user", "by user", "by item"])
-def test_plans_are_pickled_and_compared(asked: Asked) -> None:
+def test_plans_are_pickled_and_compared(asked: Request) -> None:
     made = planned(asked)
     again = pickle.loads(pickle.dumps(made))
     assert again == made
@@ -62,9 +62,9 @@ def test_planning_and_printing_leave_plans_as_they_were() -> None:
 def test_warnings_belong_to_the_plan_that_they_are_about() -> None:
     logs = pd.DataFrame({"user_id": [1, 2], "item_id": [1, 1], "reward": [1, 0]})
     with Evaluator(LISTS, TRUTH, logs=logs) as evaluator:
-        assumed = path.plan(evaluator._session, Asked("ips@1")).plan.warnings
+        assumed = path.plan(evaluator._session, Request("ips@1")).plan.warnings
         assert any("no column propensity" in str(warning) for warning in assumed)
-        assert path.plan(evaluator._session, Asked("ndcg@1")).plan.warnings == []
+        assert path.plan(evaluator._session, Request("ndcg@1")).plan.warnings == []
         for _ in range(2):  # a plan that is made again says the same again
             with pytest.warns(sm.SqlmetricsWarning, match="no column propensity"):
                 evaluator.evaluate("ips@1")

@@ -21,7 +21,7 @@ import sqlmetrics as sm
 from sqlmetrics import TableName
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.metrics.catalog import Catalog
-from sqlmetrics.plan.request import Asked
+from sqlmetrics.plan.request import Request
 from sqlmetrics.run.path import results
 from sqlmetrics.sql.dialects import DIALECTS
 from sqlmetrics.sql.simplify import simplify
@@ -116,7 +116,7 @@ def relations_of_all_metrics(dialect: str) -> list[Relation]:
     """Return the statement of all metrics; dialects that print the same alternatives share it."""
     with named(["als"]) as evaluator, evaluator._session.calling():
         session = evaluator._session
-        asked = Asked.of(METRICS, [10], False)
+        asked = Request.of(METRICS, [10], False)
         plan = results(session, asked, session.printing_planner(dialect)).summary()
         return simplify(relations_of(plan, dialect), using=True)
 
