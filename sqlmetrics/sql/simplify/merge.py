@@ -233,7 +233,8 @@ def _take(relation: Relation, table: exp.Table) -> None:
         conditions = parts_of(where.this)
         rest = outer.args.get("where")
         conditions += [] if rest is None else parts_of(rest.this)
-        outer.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
+        different = dict.fromkeys(conditions)  # the reader may repeat one
+        outer.set("where", exp.Where(this=exp.and_(*different, copy=False)))
 
 
 def _columns_of(select: exp.Select) -> list[exp.Column]:
