@@ -84,6 +84,14 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()  # DuckDB names, on the terminal, what is left when the process ends
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep compiled templates as always, but not where those of the user are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 _GIVEN = """
 {#---
 title = "The score of the only item of a list"

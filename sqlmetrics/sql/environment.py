@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
+import stat
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -38,9 +41,17 @@ class _Compiled(FileSystemBytecodeCache):
 
 
 def _compiled() -> _Compiled | None:
-    """Return the cache in the user's private folder of temporary files, if there is one."""
-    with contextlib.suppress(OSError, RuntimeError):
-        return _Compiled(pattern=f"sqlmetrics-jinja-{jinja2.__version__}-%s.cache")
+    """Return the cache in the user's cache directory, unless others can write to it.
+
+    Reading compiled code runs it, so the directory must be the user's own.
+    """
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "sqlmetrics"
+    with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: there is no home directory
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+        others = stat.S_IWGRP | stat.S_IWOTH
+        if hasattr(os, "getuid") and found.st_uid == os.getuid() and not found.st_mode & others:
+            return _Compiled(str(folder), f"jinja-{jinja2.__version__}-%s.cache")
     return None
 
 

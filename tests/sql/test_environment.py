@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,8 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders of PO
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path / f"_jinja2-cache-{os.getuid()}"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "sqlmetrics"
 
 
 def test_compiled_templates_are_private(cache: Path) -> None:
@@ -34,7 +33,20 @@ def test_a_cache_that_cannot_be_written(cache: Path) -> None:
     assert not cache.exists()
 
 
-def test_a_folder_of_somebody_else(cache: Path) -> None:
+@pytest.mark.parametrize("mode", [0o770, 0o702])
+def test_a_folder_that_others_can_write_to(cache: Path, mode: int) -> None:
+    cache.mkdir()
+    cache.chmod(mode)
+    assert new_environment().bytecode_cache is None
+    assert list(cache.iterdir()) == []
+
+
+def test_a_link_to_another_folder(cache: Path) -> None:
     cache.symlink_to(cache.parent)
     assert new_environment().bytecode_cache is None
-    assert list(cache.parent.iterdir()) == [cache]
+
+
+def test_no_place_for_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert new_environment().bytecode_cache is None
