@@ -10,7 +10,7 @@ from sqlmetrics.describe.metric import what_is_read
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Metric
-from sqlmetrics.metrics.requests import MetricRequest
+from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.tables.schema import ATTRIBUTES
 from sqlmetrics.texts.messages import TABLES
@@ -30,7 +30,8 @@ class Reads:
     @classmethod
     def of(cls, catalog: Catalog, request: MetricRequest) -> Reads:
         """Find what a metric reads."""
-        read = what_is_read(Planner(catalog, {}), request.metric, request.values)
+        (call,) = calls_of([request])
+        read = what_is_read(Planner(catalog, {}), call.metric, call.values)
         of_attributes = [ATTRIBUTES[name] for name in read.templates if name in ATTRIBUTES]
         needs = frozenset({*read.needs, *of_attributes})
         names = {*read.templates, *(table for table, _ in needs)}
