@@ -193,10 +193,15 @@ class Evaluator(OnSession):
                 read into this process.
 
         Returns:
-            The rows of `evaluate` whose numbers differ by more than 1e-9, with `value_in_duckdb`
-            after `value`; no rows if all numbers agree.
+            The rows of `evaluate` with a number that differs by more than 1e-9 of its size, with
+            `value_in_duckdb` after `value`; no rows if all numbers agree.
+
+        Raises:
+            UsageError: the engine is not a database, there are no interactions, or `users` is not a
+                whole number of at least 1.
         """
-        in_database, in_duckdb = verifying.samples(self._session, users)
+        with self._session.calling():
+            in_database, in_duckdb = verifying.samples(self._session, users)
         with Evaluator(**in_database) as ours, Evaluator(**in_duckdb) as theirs:
             return verifying.differences(
                 *(one.evaluate(metrics, k, **options) for one in (ours, theirs))

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from sqlmetrics.rows import Rows
     from sqlmetrics.stats.gates import Verdict
 
+# options for the result, which --verify does not show
+_OF_RESULTS = ("fail_if", "fail_on_warnings", "record", "from_record")
+
 
 @contextlib.contextmanager
 def record_kept(options: Mapping[str, Any]) -> Iterator[Callable[[Any, Any], None]]:
@@ -161,7 +164,17 @@ def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: b
 
 
 def verify_values(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Write the means over users that differ from those of DuckDB; end with exit code 1 if any."""
+    """Write the means over users that differ from those of DuckDB; end with exit code 1 if any.
+
+    Raises:
+        UsageError: an option for the result, which this is not.
+    """
+    for name in _OF_RESULTS:
+        if options.get(name):
+            raise UsageError(
+                f"--{name.replace('_', '-')} does not apply to --verify, which shows only what "
+                "differs; remove it"
+            )
     counts: list[int] = []
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:

@@ -27,8 +27,11 @@ def samples(session: Session, n_users: int) -> tuple[dict[str, Any], dict[str, A
         n_users: the number of users, the first ones of the held-out interactions.
 
     Raises:
-        UsageError: the engine is not a database, or there are no interactions.
+        UsageError: the engine is not a database, there are no interactions, or the number of users
+            is not a whole number of at least 1.
     """
+    if not isinstance(n_users, int) or isinstance(n_users, bool) or n_users < 1:
+        raise UsageError(f"users must be a whole number of at least 1, not {n_users!r}")
     engine = session.engine
     is_database = engine.embedded is None and engine.changing is not None
     if not is_database or "interactions" not in session.tables:
@@ -38,7 +41,8 @@ def samples(session: Session, n_users: int) -> tuple[dict[str, Any], dict[str, A
         )
     source = session.tables["interactions"].sources[0]
     users = _rows(session, source, session.where.get("interactions"), n_users=n_users)
-    ours, theirs = dict(session.given), dict(session.given)
+    # notes about the data would be about these users only
+    ours, theirs = {**session.given, "check": False}, {**session.given, "check": False}
     for name in _OF_DATABASE:
         theirs[name] = None
     conditions = dict(session.where)

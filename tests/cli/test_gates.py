@@ -41,6 +41,15 @@ def run(*arguments: str, code: int = 0, **variables: str) -> Result:
     return result
 
 
+@pytest.mark.parametrize(
+    "option", [["--fail-if", "mrr < 1"], ["--fail-on-warnings"], ["--record", "a.json"]]
+)
+def test_options_of_a_result_do_not_apply_to_verify(option: list[str]) -> None:
+    error = run("evaluate", "mrr", *TABLES, "--verify", *option, code=2).stderr
+    assert f"{option[0]} does not apply to --verify" in error
+    assert not Path("a.json").exists()
+
+
 def test_one_model_fails_after_its_result_is_written() -> None:
     gates = ["mrr@2 < 0.5", "mrr@2 < 0.4 where country=AT", "hit_rate n_users < 2"]
     options = [part for gate in gates for part in ("--fail-if", gate)]
