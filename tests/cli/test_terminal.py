@@ -243,4 +243,4 @@ def test_only_one_module_writes_to_the_terminal() -> None:
                 if name in writers:
                     found.add(f"{path.relative_to(root).as_posix()}: {ast.unparse(node.func)}")
     # the console of a table is captured, and its text shown
-    assert found == {"terminal.py: click.echo", "cli/tables.py: console.print"}
+    assert found == {"texts/terminal.py: click.echo", "cli/tables.py: console.print"}
