@@ -29,6 +29,18 @@ _OF_PACKAGES = {
     "psycopg": "postgres", "clickhouse_connect": "clickhouse", "chdb": "clickhouse",
     "snowflake": "snowflake", "google": "bigquery", "databricks": "databricks", "trino": "trino",
 }  # fmt: skip
+# the libraries of systems whose statements need more than DB-API 2.0: transactions, settings
+_LIBRARIES = {
+    "postgres": "for Postgres, pass a connection of psycopg 3, such as psycopg.connect(…), or of "
+    "the ADBC driver adbc_driver_postgresql; in SQLAlchemy, use postgresql+psycopg://…",
+    "clickhouse": "for ClickHouse, pass a client of clickhouse-connect, such as "
+    "clickhouse_connect.get_client(…), or a connection of chDB",
+}
+# package of another library for these systems -> dialect
+_OTHER_PACKAGES = {
+    "psycopg2": "postgres", "psycopg2cffi": "postgres", "pg8000": "postgres",
+    "asyncpg": "postgres", "clickhouse_driver": "clickhouse",
+}  # fmt: skip
 # system that an ADBC driver reports -> dialect
 _VENDORS = {"PostgreSQL": "postgres", "Snowflake": "snowflake", "BigQuery": "bigquery"}
 # methods of cursors that return all rows as Arrow: ADBC, Databricks, Snowflake
@@ -210,11 +222,21 @@ def opened(given: Any, wanted: str | None = None, is_ours: bool = False) -> Conn
         is_ours: whether sqlmetrics opened the connection.
 
     Raises:
-        UsageError: the connection is closed or asynchronous, or the dialect is not known.
+        UsageError: the connection is closed or asynchronous, its library is not supported, or the
+            dialect is not known.
     """
     sqlalchemy = sys.modules.get("sqlalchemy.engine")
-    if sqlalchemy is not None and isinstance(given, sqlalchemy.Engine):
-        given, is_ours = given.connect(), True
+    if sqlalchemy is None or not isinstance(given, sqlalchemy.Engine):
+        return _connection(given, wanted, is_ours)
+    with contextlib.ExitStack() as stack:
+        taken = stack.enter_context(contextlib.closing(given.connect()))
+        found = _connection(taken, wanted, is_ours=True)
+        if found is not None:
+            stack.pop_all()  # `close` of the connection gives it back to the pool
+    return found
+
+
+def _connection(given: Any, wanted: str | None, is_ours: bool) -> Connection | None:
     raw = _raw(given)
     package = type(raw).__module__.partition(".")[0]
     is_asynchronous = any(
@@ -222,14 +244,15 @@ def opened(given: Any, wanted: str | None = None, is_ours: bool = False) -> Conn
         for name in ("commit", "command")
     )
     if is_asynchronous:
-        raise _unsupported(f"an asynchronous connection of {package}")
+        raise _unsupported(f"an asynchronous connection of {package}", _OF_PACKAGES.get(package))
     if not any(hasattr(raw, name) for name in _RUN_STATEMENTS):
         return None
     if package in ("duckdb", "_duckdb"):
         raise UsageError("engine: pass a DuckDB connection as connection=…")
     dialect = _dialect(raw, wanted)
-    if dialect is None:
-        raise _unsupported(f"a connection of {package}")
+    if dialect is None or not _is_supported(raw, dialect):
+        other = _package_in(raw, _OTHER_PACKAGES) or package
+        raise _unsupported(f"a connection of {other}", dialect or _OTHER_PACKAGES.get(other))
     kind = Psycopg if _package_in(raw, ["psycopg"]) else Connection
     return kind(raw, dialect, given, is_ours)
 
@@ -250,7 +273,8 @@ def connected(url: str, wanted: str | None) -> Connection:
         with contextlib.suppress(Exception):
             raw.close()
         if isinstance(error, FailedStatement | EngineError):
-            raise no_connection(url, error) from None
+            # the message of the cause is not cut, so that its secrets are found
+            raise no_connection(url, error.__cause__ or error) from None
         raise
     return connection
 
@@ -301,7 +325,10 @@ class State(enum.Enum):
 
 
 def state_of(raw: Any) -> State:
-    """Return the state that libpq reports of a connection of psycopg or ADBC."""
+    """Return the state that libpq reports of a connection of psycopg or ADBC.
+
+    `opened` rejects connections of other libraries.
+    """
     if hasattr(raw, "info"):
         return State.CLOSED if raw.closed else State(raw.info.transaction_status.name.lower())
     try:
@@ -316,6 +343,14 @@ def _dialect(raw: Any, wanted: str | None) -> str | None:
     if package := _package_in(raw, _OF_PACKAGES):
         return _OF_PACKAGES[package]
     return wanted if not hasattr(raw, "adbc_get_info") else _dialect_of_adbc(raw, wanted)
+
+
+def _is_supported(raw: Any, dialect: str) -> bool:
+    """Return whether statements of the dialect run with the library of a connection."""
+    if dialect not in _LIBRARIES or _package_in(raw, _OF_PACKAGES):
+        return True
+    is_adbc = dialect == "postgres" and hasattr(raw, "adbc_get_info")
+    return is_adbc and state_of(raw) is not State.CLOSED  # other drivers report no state
 
 
 def _dialect_of_adbc(raw: Any, wanted: str | None) -> str:
@@ -341,15 +376,25 @@ def _dialect_of_adbc(raw: Any, wanted: str | None) -> str:
     known = "datafusion" if "datafusion" in vendor.lower() else _VENDORS.get(vendor)
     if dialect := known or wanted:
         return dialect
+    others = [name for name in DATABASES if name not in _LIBRARIES]
     raise UsageError(
         f"engine: the dialect of {vendor or 'this system'} is not known",
-        remedy=f"give dialect=… with one of {', '.join(DATABASES)}; in a URL, add ?dialect=…",
+        remedy=f"give dialect=… with one of {', '.join(others)}; in a URL, add ?dialect=…",
     )
 
 
-def _unsupported(what: str) -> UsageError:
+def _unsupported(what: str, dialect: str | None = None) -> UsageError:
+    """Return the error about a connection of a library.
+
+    Args:
+        what: the connection.
+        dialect: the dialect of its system, if it is known.
+    """
     return UsageError(
         f"engine: {what} is not supported",
-        remedy="pass a connection of DB-API 2.0 or ADBC, such as psycopg.connect(…), or one of "
-        "SQLAlchemy, and dialect=… if the system is not recognised",
+        remedy=_LIBRARIES.get(
+            dialect or "",
+            "pass a connection of DB-API 2.0 or ADBC, such as psycopg.connect(…), or one of "
+            "SQLAlchemy, and dialect=… if the system is not recognised",
+        ),
     )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import re
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from sqlmetrics.errors import EngineError, UsageError
@@ -19,10 +23,16 @@ _SCHEMES = {
     "clickhousedb": "clickhouse", "snowflake": "snowflake", "bigquery": "bigquery",
     "databricks": "databricks", "trino": "trino", "grpc": _FLIGHT_SQL, "grpc+tls": _FLIGHT_SQL,
 }  # fmt: skip
-# schemes that SQLAlchemy has under another name
+# scheme -> its name in SQLAlchemy, for systems of which one library is supported
 _IN_SQLALCHEMY = {
-    "postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg",
-    "clickhouse": "clickhousedb",
+    "postgres": {
+        "postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg",
+        "postgresql+psycopg": "postgresql+psycopg",
+    },
+    "clickhouse": {
+        "clickhouse": "clickhousedb", "clickhousedb": "clickhousedb",
+        "clickhousedb+connect": "clickhousedb",
+    },
 }  # fmt: skip
 _FORMS = {
     "postgres": "postgres://USER@HOST:PORT/DATABASE",
@@ -38,6 +48,16 @@ _URL = re.compile(rf"(grpc\+tls|{'|'.join(_SCHEMES)})(\+\w+)?://".replace("|grpc
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _MOST = 400  # characters of a message
 _OF_POSTGRES = {"autocommit": True, "application_name": "sqlmetrics"}
+# parameters of ClickHouse that are on or off, and their values -> those that the library takes
+_BLANK_SWITCH = re.compile(r"[?&](secure|verify)=?(?=&|\Z)", re.IGNORECASE)
+_SWITCHES = {"secure", "verify"}
+_ON_OR_OFF = {
+    **dict.fromkeys(("1", "true", "yes", "on"), "true"),
+    **dict.fromkeys(("0", "false", "no", "off"), "false"),
+}
+# loggers of libraries that log failures which they raise, too
+_LOGGERS = {"clickhouse": "clickhouse_connect", "snowflake": "snowflake.connector"}
+_NO_OUTPUT = logging.NullHandler()
 
 
 def is_url(value: object) -> bool:
@@ -78,8 +98,13 @@ def connect(url: str, wanted: str | None) -> tuple[Any, str]:
     """
     match = _URL.match(url)
     assert match is not None
-    scheme, library = match[1].lower(), match[2] or ""
-    kind = _SCHEMES[scheme]
+    kind, scheme = _SCHEMES[match[1].lower()], match[0].lower().removesuffix("://")
+    known = _IN_SQLALCHEMY.get(kind)
+    if known is not None and scheme not in known:
+        raise UsageError(
+            f"engine: URLs that begin with {scheme}:// are not supported",
+            remedy=f"replace {scheme}:// with {' or '.join(f'{name}://' for name in known)}",
+        )
     unread = UsageError(
         "the URL of the database cannot be read",
         remedy=f"write {_FORMS[kind]}, with special characters in percent notation (%40 for @)",
@@ -91,20 +116,23 @@ def connect(url: str, wanted: str | None) -> tuple[Any, str]:
         from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
         try:
-            parsed = sqlalchemy.make_url(f"{scheme}{url[match.end(1) :]}")
+            parsed = sqlalchemy.make_url(f"{scheme}://{url[match.end() :]}")
         except (ArgumentError, ValueError):  # quotes parts of the URL
-            raise unread from None
+            raise (_several_hosts() if kind == "postgres" and _has_hosts(url) else unread) from None
         if kind == _FLIGHT_SQL:
             return _flight_sql(parsed, wanted)
-        parsed = parsed.set(drivername=_IN_SQLALCHEMY.get(scheme + library, scheme + library))
-        try:
-            dialect = sqlalchemy.create_engine(parsed).dialect
-        except NoSuchModuleError as error:
-            raise ImportError(str(error)) from error
-        options: Any
-        arguments, options = dialect.create_connect_args(parsed)
-        ours = _OF_POSTGRES if kind == "postgres" else {}
-        return dialect.connect(*arguments, **{**ours, **options}), kind
+        if kind == "clickhouse":
+            parsed = _with_switches(parsed, url)
+        parsed = parsed.set(drivername=(known or {}).get(scheme, scheme))
+        with _quiet(kind):
+            try:
+                dialect = sqlalchemy.create_engine(parsed).dialect
+            except NoSuchModuleError as error:
+                raise ImportError(str(error)) from error
+            options: Any
+            arguments, options = dialect.create_connect_args(parsed)
+            ours = _OF_POSTGRES if kind == "postgres" else {}
+            return dialect.connect(*arguments, **{**ours, **options}), kind
     except UsageError:
         raise
     except ImportError as error:
@@ -116,7 +144,60 @@ def connect(url: str, wanted: str | None) -> tuple[Any, str]:
         raise no_connection(url, error) from None
 
 
-def no_connection(url: str, error: Exception) -> EngineError:
+def _has_hosts(url: str) -> bool:
+    """Return whether a URL has several hosts before its path, as URLs of libpq can."""
+    return "," in re.split("[/?]", url.partition("://")[2])[0].rpartition("@")[2]
+
+
+def _several_hosts() -> UsageError:
+    return UsageError(
+        "the URL of the database has several hosts before its path",
+        remedy="write each host as a parameter: "
+        "postgres://USER@/DATABASE?host=h1:5432&host=h2:5433",
+    )
+
+
+def _with_switches(parsed: Any, url: str) -> Any:
+    """Return a URL of ClickHouse whose parameters `secure` and `verify` are true or false.
+
+    With any other value of `secure`, clickhouse-connect sends the password without encryption.
+
+    Args:
+        parsed: the URL.
+        url: its text; SQLAlchemy omits parameters without a value.
+
+    Raises:
+        UsageError: a value is neither on nor off.
+    """
+    blank = _BLANK_SWITCH.search(url)
+    given = {**parsed.query, **({blank[1]: ""} if blank else {})}
+    switches: dict[str, str] = {}
+    names = [name for name in given if name.lower() in _SWITCHES]
+    for name in names:
+        value = _ON_OR_OFF.get(str(given[name]).lower())
+        if value is None:
+            raise UsageError(
+                f"engine: the parameter {name} of the URL is neither true nor false",
+                remedy=f"write {name.lower()}=true or {name.lower()}=false",
+            )
+        switches[name.lower()] = value
+    return parsed.difference_update_query(names).update_query_dict(switches)
+
+
+@contextlib.contextmanager
+def _quiet(kind: str) -> Iterator[None]:
+    """Suppress messages of a library: logs of failures that it raises, and future warnings."""
+    if name := _LOGGERS.get(kind):
+        logging.getLogger(name).addHandler(_NO_OUTPUT)
+    if kind != "snowflake":
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # about defaults of the library
+        yield
+
+
+def no_connection(url: str, error: BaseException) -> EngineError:
     """Return the error about a connection that could not be made, without secrets."""
     why = one_line(without_secrets(str(error), url)) or type(error).__name__
     return EngineError(
@@ -132,6 +213,7 @@ def one_line(text: str) -> str:
 
 def _flight_sql(url: Any, wanted: str | None) -> tuple[Any, str]:
     """Connect to a server of Flight SQL."""
+    import sqlalchemy
     from adbc_driver_flightsql import dbapi
 
     given = dict(url.query)
@@ -144,7 +226,7 @@ def _flight_sql(url: Any, wanted: str | None) -> tuple[Any, str]:
             "engine: a URL of Flight SQL has a host, a port, and the parameters dialect and token"
         )
     connection = dbapi.connect(
-        url.set(username=None, password=None, query={}).render_as_string(),
+        sqlalchemy.URL.create(url.drivername, host=url.host, port=url.port).render_as_string(),
         db_kwargs={name: value for name, value in options.items() if value},
         autocommit=True,
     )
