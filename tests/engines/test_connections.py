@@ -142,7 +142,7 @@ def fake(module: str) -> Any:
 
 @pytest.mark.parametrize("dialect", ["postgres", None])
 @pytest.mark.parametrize("module", ["psycopg2.extensions", "pg8000.dbapi", "asyncpg.connection"])
-def test_other_libraries_for_postgres(module: str, dialect: str | None) -> None:
+def test_other_libraries_for_postgres(module: str, dialect: Any) -> None:
     package = module.partition(".")[0]
     own = type("Mine", (type(fake(module)),), {"__module__": "mine"})()
     for connection in (fake(module), own):
@@ -161,7 +161,7 @@ def test_other_libraries_for_postgres(module: str, dialect: str | None) -> None:
         ("mine", None, r"and dialect=… if the system is not recognised"),
     ],
 )
-def test_other_libraries(module: str, dialect: str | None, told: str) -> None:
+def test_other_libraries(module: str, dialect: Any, told: str) -> None:
     with pytest.raises(sm.UsageError, match=told):
         Evaluator(*SMALL, engine=fake(module), dialect=dialect)
 
