@@ -69,9 +69,17 @@ def _rows(session: Session, source: Source, condition: str | None, n_users: int 
     """Return the rows of a source, or its first users, as an Arrow table."""
     import pyarrow as pa
 
-    keys = _keys(session, source) if n_users else []
-    given = {"relation": source.relation, "where": condition, "keys": keys, "n_users": n_users}
-    rows = session.engine.query(render_file("inputs/sample", given), source.label)
+    columns = _keys(session, source) if n_users else list(source.types)
+    text = render_file(
+        "inputs/sample",
+        {
+            "relation": source.relation,
+            "where": condition,
+            "columns": columns,
+            "n_users": n_users,
+        },
+    )
+    rows = session.engine.query(text, source.label)
     return pa.Table.from_pylist(rows)
 
 

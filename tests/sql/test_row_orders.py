@@ -257,7 +257,7 @@ PROBES: dict[str, list[dict[str, Any]]] = {
     ],
     "condition_type": [{"condition": "source.item_id > 1"}],
     "folder_values": [{"column": FolderColumn("country", "VARCHAR")}],
-    "sample": [{"keys": ["user_id", "site"], "n_users": 3, "where": ""}],
+    "sample": [{"columns": ["user_id", "site"], "n_users": 3, "where": ""}],
 }
 
 

@@ -243,6 +243,10 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
             {"relation": "some_table", "column": "item_id", "exact": 2**53, "is_float": is_float}
             for is_float in (False, True)
         ],
+        "sample": [
+            {"relation": "some_table", "columns": ["user_id", "it's"], "where": where, "n_users": n}
+            for where, n in (("", 3), ("source.score > 1", 0))
+        ],
         "files_matched": [{"pattern": "s3://bucket/*.parquet"}],
         "folder_values": [
             {"relation": "some_table", "column": FolderColumn("country", kind)}
