@@ -48,7 +48,7 @@ _READERS = {
 
 
 class Printer(Protocol):
-    """What prints a statement: an `Evaluator`."""
+    """The part of an `Evaluator` that prints statements."""
 
     def sql(self, metrics: Any, k: Any = None, *, per_user: bool = False) -> str:
         """Return the statement of metrics."""

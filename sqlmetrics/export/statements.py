@@ -1,4 +1,4 @@
-"""What is shared by exports that wrap printed statements: what a metric reads, and any cutoff."""
+"""Statements of exports: what a metric reads, and a statement for any cutoff."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class TemplateNames(KeyNames):
     # ---- order
 
     def order_of(self, table: str) -> str:
-        """What orders the lists of a table: rank, score, or row, the order of rows."""
+        """The order of the lists of a table: rank, score, or row, the order of rows."""
         return self._inputs.order_of(table, self._values)
 
     @property
