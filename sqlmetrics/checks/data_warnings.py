@@ -12,7 +12,7 @@ from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataWarning, SqlmetricsError, SqlmetricsWarning
 from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.front_matter import LEVELS
-from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of, cutoff_context
+from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import Value, unique
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
@@ -127,12 +127,16 @@ class DataWarnings:
         """Return the identities of the stages that the checks of a result will read."""
         if not self._applies(requests, check) or self.why_unchecked(check):
             return set()
-        cutoffs = cutoff_context(unique(request.k for request in requests))
-        read = self._read_by(requests)
+        checks = applicable(
+            self.planner,
+            self._settings(requests),
+            unique(request.k for request in requests),
+            {"warning"},
+            self._read_by(requests),
+        )
         plans = [
-            self.planner.check(applied, values)
-            for values in ({**values, **cutoffs} for values in self._settings(requests))
-            for applied, needs in applicable(self.planner, values, {"warning"}, read)
+            self.planner.check(check_, values)
+            for check_, needs, values in checks
             if not times_that_differ(self.planner, needs)
         ]
         return {node.key for plan in plans for node in plan.nodes() if node.keep}

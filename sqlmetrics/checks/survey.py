@@ -66,8 +66,7 @@ def survey(
     known = {} if known is None else known  # most queries are the same under every convention
     of_checks = [
         (check, needs, values)
-        for values in ({**values, **cutoff_context(cutoffs)} for values in conventions)
-        for check, needs in applicable(planner, values, levels, read)
+        for check, needs, values in applicable(planner, conventions, cutoffs, levels, read)
         # skip further checks of empty tables and tables with invalid ids
         if not broken & {need.partition(".")[0] for need in needs}
     ]
@@ -105,20 +104,27 @@ def _note_empty(
 
 
 def applicable(
-    planner: Planner, values: Mapping[str, Value], levels: Set[str], read: Set[str] | None
-) -> Iterator[tuple[Check, list[str]]]:
-    """Yield the data checks of some levels whose tables were given, with what they need.
+    planner: Planner,
+    conventions: Iterable[Mapping[str, Value]],
+    cutoffs: Sequence[int | None],
+    levels: Set[str],
+    read: Set[str] | None,
+) -> Iterator[tuple[Check, list[str], dict[str, Any]]]:
+    """Yield the data checks that apply, with what they need, under each convention.
 
-    `read`: the tables and stages that a result has read; checks of others do not apply.
+    They are those of some levels whose tables were given. `read`: the tables and stages that a
+    result has read; checks of others do not apply.
     """
-    for check in planner.catalog.checks.values():
-        if check.at_the_door or not check.needs or check.level not in levels:
-            continue
-        if read is not None and check.reads and read.isdisjoint(check.reads):
-            continue
-        needs = [need.format_map(values) for need in check.needs]
-        if _are_there(planner, needs) and planner.applies(check, values):
-            yield check, needs
+    for given in conventions:
+        values = {**given, **cutoff_context(cutoffs)}
+        for check in planner.catalog.checks.values():
+            if check.at_the_door or not check.needs or check.level not in levels:
+                continue
+            if read is not None and check.reads and read.isdisjoint(check.reads):
+                continue
+            needs = [need.format_map(values) for need in check.needs]
+            if _are_there(planner, needs) and planner.applies(check, values):
+                yield check, needs, values
 
 
 def rows_of(findings: Iterable[Finding], spelling: Spelling = in_python) -> Rows:
