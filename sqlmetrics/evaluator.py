@@ -180,7 +180,7 @@ class Evaluator(OnSession):
         asked = Request.of(metrics, k, by=by, by_item=by_item, combinations=combinations, gap=gap,
                          ci=ci, confidence=confidence, resamples=resamples, seed=seed,
                          run_ci=run_ci, skip_missing=skip_missing)  # fmt: skip
-        return run.evaluate(self._session, asked, self.engine.frame, fail_if)
+        return run.evaluate(self._session, asked, fail_if)
 
     def verify(
         self, metrics: Metrics = None, k: Cutoffs = None, *, users: int = 100, **options: Any
@@ -215,7 +215,7 @@ class Evaluator(OnSession):
         Returns: the rows as tuples in `values`, with the `names` and `kinds` of the columns.
         """
         gates, asked = options.pop("fail_if", ()), Request.of(metrics, k, **options)
-        return run.evaluate(self._session, asked, self.engine.rows, gates)
+        return run.rows(self._session, asked, gates)
 
     @public
     @recorded

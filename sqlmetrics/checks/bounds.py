@@ -11,7 +11,8 @@ from sqlmetrics.metrics.requests import MetricCall, MetricRequest
 from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.results import results_of
+from sqlmetrics.plan.summary import summary
 from sqlmetrics.stats.intervals import Interval
 
 # other values of the settings of findings
@@ -42,9 +43,9 @@ def bounds_of(
     if request is None:
         return ""
     asked = [request, *(_with(request, name, value) for value in _OTHERS[name])]
-    summary = Results(planner, asked, interval=Interval("none")).summary()
+    plan = summary(results_of(planner, asked, interval=Interval("none")))
     found: dict[str, dict[str, float]] = {}
-    for row in engine.records(physical(planner, summary, engine)):
+    for row in engine.records(physical(planner, plan, engine)):
         if row["value"] is not None:
             found.setdefault(str(row.get("model", "")), {})[row["metric"]] = row["value"]
     names = [each.name for each in asked]

@@ -14,7 +14,9 @@ from sqlmetrics import interrupts
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.export.dbt_models import DataTest, Maker, Model, escaped
 from sqlmetrics.files import OwnFolder, already_there, check_replaceable, exchange
+from sqlmetrics.plan.per_user import per_user_long
 from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.summary import summary
 from sqlmetrics.sql.query_graph import Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.texts.messages import Argument, Message
@@ -44,8 +46,8 @@ def package(results: Results, dialect: str, name: str, command: str) -> dict[str
             f"{name!r} is not a valid dbt package name; use lower-case letters, digits and _, "
             "starting with a letter"
         )
-    long = results.per_user_long()
-    plans = [results.summary(), *([] if long is None else [long])]
+    long = per_user_long(results)
+    plans = [summary(results), *([] if long is None else [long])]
     _require_names(results, plans)
     maker = Maker(results, dialect, name)
     models = maker.models(plans)

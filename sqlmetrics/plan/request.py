@@ -15,7 +15,7 @@ from sqlmetrics.metrics.definitions import Cutoffs, Definitions, Metrics
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.results import Results, results_of
 from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.stats.gaps import checked_gaps
@@ -118,14 +118,14 @@ class Resolved:
         slicing = None
         if self.attributes:
             slicing = Slicing(planner, self.attributes, self.combinations, self.of_slices)
-        return Results(
+        return results_of(
             planner,
             list(self.requests),
-            self.with_convention,
-            slicing,
-            self.interval,
-            self.warnings,
-            self.gaps,
+            with_convention=self.with_convention,
+            slicing=slicing,
+            interval=self.interval,
+            warnings=self.warnings,
+            gaps=self.gaps,
         )
 
 

@@ -70,6 +70,11 @@ class WideTable:
     share: int = 0
     by_run: Node | None = None
 
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the columns."""
+        return [column.name for column in self.columns]
+
 
 @dataclass(frozen=True)
 class Wide:

@@ -12,9 +12,11 @@ from sqlmetrics.errors import DataError, MissingTableError, UsageError, suggesti
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.requests import MetricRequest, cutoff_context
 from sqlmetrics.metrics.spec import MetricSpec
+from sqlmetrics.plan.comparison import comparison
 from sqlmetrics.plan.planner import Planner, StageSource, without_credit
-from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.results import Results, results_of
 from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of, warn_of_empty_slices
+from sqlmetrics.plan.summary import summary
 from sqlmetrics.sql.binding import Text, bound, tables_of
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
@@ -167,7 +169,7 @@ class Study:
 
         A label is a metric with its cutoff: `ndcg@10`.
         """
-        return self._labelled(self.run(self.results.summary()))
+        return self._labelled(self.run(summary(self.results)))
 
     def _labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
         if "model" not in frame.columns:
@@ -247,7 +249,7 @@ class Study:
     ) -> pd.DataFrame:
         """Compare all models with a baseline; `names` maps columns of slices to new names."""
         how = self.how
-        frame = self.run(results.comparison(baseline, test)).rename(columns=names or {})
+        frame = self.run(comparison(results, baseline, test)).rename(columns=names or {})
         frame["model"] = frame["model"].astype(str)
         finished = paired_tests.finished(
             frame, test=test, interval="normal", confidence=how.confidence, correction="none"
@@ -451,7 +453,7 @@ class Study:
         """
         frames = {}
         for attribute, results in self._sliced:
-            frame = self.run(results.summary())
+            frame = self.run(summary(results))
             warn_of_empty_slices(frame, [attribute])
             frames[attribute.name] = self._labelled(frame.rename(columns={attribute.name: "slice"}))
         return frames
@@ -511,7 +513,13 @@ class Study:
         results = self.results
         few = sorted(self.of_users, key=lambda request: request != self.primary)[:PAIRED_METRICS]
         implied = [_implied(request) for request in few]
-        return Results(results.planner, implied, results.with_convention, slicing, results.interval)
+        return results_of(
+            results.planner,
+            implied,
+            with_convention=results.with_convention,
+            slicing=slicing,
+            interval=results.interval,
+        )
 
     # ---- items ---------------------------------------------------------------------------------
 
@@ -713,7 +721,7 @@ class Study:
 
         if self._of_further is None:
             return pd.DataFrame()
-        return self._labelled(self.run(self._of_further.summary()))
+        return self._labelled(self.run(summary(self._of_further)))
 
     @functools.cached_property
     def lifts(self) -> pd.DataFrame:
@@ -731,7 +739,7 @@ class Study:
         slicing = Slicing(self.planner, [attribute], False, self.primary.values)
         results = self._planned(lifts).sliced(slicing)
         self.hold(results.of_slices)
-        frame = self.run(results.summary()).rename(columns={attribute.name: "slice"})
+        frame = self.run(summary(results)).rename(columns={attribute.name: "slice"})
         return self._labelled(frame)
 
     @functools.cached_property
@@ -744,7 +752,9 @@ class Study:
 
     def _planned(self, requests: Sequence[MetricRequest]) -> Results:
         of = self.results
-        return Results(of.planner, requests, of.with_convention, None, of.interval)
+        return results_of(
+            of.planner, requests, with_convention=of.with_convention, interval=of.interval
+        )
 
     def _if_there(self, stage: str) -> Query | None:
         try:

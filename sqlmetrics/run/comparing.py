@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from sqlmetrics.errors import UsageError, callers_level, suggestion
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import parse_spec
+from sqlmetrics.plan.comparison import check_comparable, comparison
 from sqlmetrics.plan.request import Request, planned, reads_of
 from sqlmetrics.run import gating
-from sqlmetrics.run.path import evaluate, execute, own_templates_named, present, results, validate
+from sqlmetrics.run.path import evaluate, own_templates_named, present, ready, results, validate
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.gates import COMPARISON, check_known
@@ -78,7 +79,7 @@ def compare(
     gates = gating.read(session, fail_if, COMPARISON)
     with own_templates_named(session):
         of = results(session, asked)
-        of.check_comparable()  # before reading any table
+        check_comparable(of)  # before reading any table
         chosen = _baseline(session, baseline, of.requests)
         if gates:
             others = [model for model in models(session) if model != chosen]
@@ -86,12 +87,8 @@ def compare(
             attributes = () if of.slicing is None else of.slicing.attributes
             slices = gating.columns_of_slices(session, attributes)
             check_known(gates, computed, others, interval=testing.interval, slices=slices)
-        run = planned(of, of.comparison(chosen, testing.test))
-        frame = execute(
-            session,
-            run,
-            lambda plan: session.engine.comparison(plan, run.of_users, callers_level()),
-        )
+        run = planned(of, comparison(of, chosen, testing.test))
+        frame = session.engine.comparison(ready(session, run), run.of_users, callers_level())
     frame = present(session, frame, run)
     leading = [name for name in frame.columns if name != "model"]
     place = leading.index("k") + 1
@@ -160,7 +157,7 @@ def leaderboard(
     session.engine.check_comparisons()
     if against is not None and (named := gating.named_models(session)):
         _check_model(against, named, "against")
-    values = evaluate(session, asked, session.engine.frame)
+    values = evaluate(session, asked)
     if "model" not in values.columns:
         raise UsageError(_SEVERAL)
     values["model"] = values["model"].astype(str)

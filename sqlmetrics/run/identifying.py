@@ -25,8 +25,9 @@ from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, expand_cutoffs, unique
 from sqlmetrics.plan.request import PlannedRun, reads_of
-from sqlmetrics.plan.results import Results
-from sqlmetrics.run.path import execute, own_templates_named, validate
+from sqlmetrics.plan.results import results_of
+from sqlmetrics.plan.summary import summary
+from sqlmetrics.run.path import own_templates_named, ready, validate
 from sqlmetrics.run.session import Session
 from sqlmetrics.texts.messages import SEVERAL_MODELS, Message
 
@@ -306,10 +307,10 @@ class _Search:
                     identities[request.label] = way.identity
         if not requests:
             return
-        results = Results(self.session.planner, requests, with_convention=True)
+        results = results_of(self.session.planner, requests, with_convention=True)
         # the rows of the tables were checked for each way
-        run = PlannedRun(results.summary(), tuple(results.requests), ())
-        frame = execute(self.session, run, self.session.engine.frame)
+        run = PlannedRun(summary(results), tuple(results.requests), ())
+        frame = self.session.engine.frame(ready(self.session, run))
         names = frame["model"].astype(str) if "model" in frame.columns else [None] * len(frame)
         for model, label, metric, k, value in zip(
             names, frame["convention"], frame["metric"], frame["k"], frame["value"], strict=True

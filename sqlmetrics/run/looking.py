@@ -25,7 +25,7 @@ from sqlmetrics.plan.request import (
     reads_of,
     that_can_be_planned,
 )
-from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.results import Results, results_of
 from sqlmetrics.plan.slices import (
     FEW_USERS,
     Attribute,
@@ -33,7 +33,8 @@ from sqlmetrics.plan.slices import (
     attributes_of,
     small_slices,
 )
-from sqlmetrics.run.path import execute, own_templates_named, validate
+from sqlmetrics.plan.summary import summary
+from sqlmetrics.run.path import own_templates_named, ready, validate
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.texts.messages import Argument, give
@@ -99,7 +100,7 @@ def _small_slices(
         DataError: the tables cannot be sliced.
     """
     results = _counted(session, calls, attribute)
-    run = planned(results, results.summary())
+    run = planned(results, summary(results))
     validate(session, run.reads, run.slices)
     rows = session.engine.rows(session.physical(run.plan))
     small, n_slices = small_slices(rows, [attribute])
@@ -132,7 +133,7 @@ def _counted(session: Session, calls: Sequence[MetricCall], attribute: Attribute
             continue
         request = replace(call.requests[0], spec=replace(call.requests[0].spec, implied=False))
         try:
-            return Results(planner, [request], slicing=slicing, interval=Interval("none"))
+            return results_of(planner, [request], slicing=slicing, interval=Interval("none"))
         except UsageError as error:  # for example, slices of items and a metric of all items
             problem = error
     raise problem
@@ -158,10 +159,10 @@ def explain(
     walked = walks(planner, specs, from_there, side(end), definitions.fallback, skip_missing)
     requests = [request for walk in walked.steps.values() for request in requests_for(walk)]
     with own_templates_named(session):
-        results = Results(planner, requests, with_convention=True, warnings=walked.warnings)
+        results = results_of(planner, requests, with_convention=True, warnings=walked.warnings)
         reads = reads_of(planner, requests, "after step")
-        run = PlannedRun(results.summary(), tuple(results.requests), reads)
-        return with_steps(execute(session, run, session.engine.frame), walked.steps)
+        run = PlannedRun(summary(results), tuple(results.requests), reads)
+        return with_steps(session.engine.frame(ready(session, run)), walked.steps)
 
 
 def stage(session: Session, name: str, metric: str | None) -> pd.DataFrame:

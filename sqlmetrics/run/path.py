@@ -1,9 +1,9 @@
 """The path from a request to a result, for Python and for the command line.
 
     resolve    every metric, cutoff, setting and slice of the request (plan/request.py)
-    plan       the queries that compute the result (plan/results.py)
+    plan       the queries that compute the result (plan/summary.py, plan/per_user.py)
     validate   the tables that the queries read (checks/validate.py)
-    execute    the queries, as the statement that the engine runs (plan/physical.py)
+    run        the queries, as the statement that `--physical` prints (plan/physical.py)
     present    the rows: names, order, warnings about slices
 
 Other modules of this package use the first two steps to print the plan (`printing`), to compare
@@ -15,9 +15,9 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.checks.validate import check_run
 from sqlmetrics.errors import (
@@ -28,13 +28,15 @@ from sqlmetrics.errors import (
     callers_level,
 )
 from sqlmetrics.metrics.requests import MetricRequest
+from sqlmetrics.plan.per_user import per_user as per_user_plan
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.request import PlannedRun, Reads, Request, Sliced, planned, resolve
+from sqlmetrics.plan.summary import summary
 from sqlmetrics.rows import Rows
 from sqlmetrics.run import gating
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
-from sqlmetrics.stats.gates import EVALUATION, check_known
+from sqlmetrics.stats.gates import EVALUATION, Gate, check_known
 from sqlmetrics.texts.messages import Command, Message
 from sqlmetrics.texts.wording import listed
 
@@ -44,22 +46,37 @@ if TYPE_CHECKING:
     from sqlmetrics.plan.results import Results
     from sqlmetrics.plan.slices import Frame
 
-_T = TypeVar("_T")
-
 _SLACK = 1e-9  # for the rounding of values of a user's own metrics
 
 
-def evaluate(
-    session: Session,
-    asked: Request,
-    deliver: Callable[[Plan], Frame],
-    fail_if: str | Iterable[str] = (),
-) -> Frame:
-    """Compute a request, and return its rows in the form that `deliver` returns.
+def evaluate(session: Session, asked: Request, fail_if: str | Iterable[str] = ()) -> pd.DataFrame:
+    """Compute a request, and return its rows as a data frame.
 
     Raises:
         GateError: the rows fail a gate of `fail_if`; the error has the rows.
         UsageError, DataError: see `Evaluator.evaluate`.
+    """
+    run, gates = _planned(session, asked, fail_if)
+    with own_templates_named(session):
+        frame = session.engine.frame(ready(session, run))
+    return gating.passed(session, present(session, frame, run), gates, EVALUATION)
+
+
+def rows(session: Session, asked: Request, fail_if: str | Iterable[str] = ()) -> Rows:
+    """Compute a request without pandas, and return its rows; raises what `evaluate` raises."""
+    run, gates = _planned(session, asked, fail_if)
+    with own_templates_named(session):
+        rows = session.engine.rows(ready(session, run))
+    return gating.passed(session, present(session, rows, run), gates, EVALUATION)
+
+
+def _planned(
+    session: Session, asked: Request, fail_if: str | Iterable[str]
+) -> tuple[PlannedRun, list[Gate]]:
+    """Plan a request, and check that its result will have the rows that its gates are about.
+
+    Raises:
+        UsageError: see `Evaluator.evaluate`.
     """
     gates = gating.read(session, fail_if, EVALUATION)
     with own_templates_named(session):
@@ -76,8 +93,7 @@ def evaluate(
                 several_runs=session.planner.several_runs,
                 of=EVALUATION,
             )
-        rows = execute(session, run, deliver)
-    return gating.passed(session, present(session, rows, run), gates, EVALUATION)
+    return run, gates
 
 
 def per_user(session: Session, asked: Request) -> pd.DataFrame:
@@ -91,14 +107,14 @@ def per_user(session: Session, asked: Request) -> pd.DataFrame:
             "per-user values cannot be collected from Spark into this process",
             remedy=Message("let Spark write the values with ", Command("write_per_user")),
         )
-    return evaluate(session, asked, session.engine.frame)
+    return evaluate(session, asked)
 
 
 def write_parquet(session: Session, asked: Request, path: str | Path, force: bool) -> None:
     """Let the engine write a result to a file; see `Evaluator.write_parquet`."""
     engine = session.engine
-    with engine.new_file(path, force) as target:
-        _write(session, asked, lambda ready: engine.write_parquet(ready, target, force))
+    with engine.new_file(path, force) as target, own_templates_named(session):
+        engine.write_parquet(ready(session, plan(session, asked)), target, force)
 
 
 def write_table(session: Session, asked: Request, name: str, force: bool) -> None:
@@ -110,12 +126,8 @@ def write_table(session: Session, asked: Request, name: str, force: bool) -> Non
             "use write_parquet"
         )
     engine.check_table(name, force)
-    _write(session, asked, lambda ready: engine.write_table(ready, name, force))
-
-
-def _write(session: Session, asked: Request, deliver: Callable[[Plan], None]) -> None:
     with own_templates_named(session):
-        execute(session, plan(session, asked), deliver)
+        engine.write_table(ready(session, plan(session, asked)), name, force)
 
 
 def results(session: Session, asked: Request, planner: Planner | None = None) -> Results:
@@ -131,18 +143,13 @@ def plan(session: Session, asked: Request) -> PlannedRun:
 
     def new() -> PlannedRun:
         results = resolved.results(planner)
-        return planned(results, results.per_user() if asked.per_user else results.summary())
+        return planned(results, per_user_plan(results) if asked.per_user else summary(results))
 
     return planner.once((asked.per_user, *resolved.identity), new)
 
 
-def execute(session: Session, run: PlannedRun, deliver: Callable[[Plan], _T]) -> _T:
-    """Check the tables of a plan and run it.
-
-    Args:
-        session: the tables and the engine.
-        run: the plan, and the conditions that the tables have to meet.
-        deliver: runs a plan and returns its result.
+def ready(session: Session, run: PlannedRun) -> Plan:
+    """Check the tables of a plan, and return it as the engine runs it.
 
     Raises:
         DataError: a table fails validation.
@@ -156,7 +163,7 @@ def execute(session: Session, run: PlannedRun, deliver: Callable[[Plan], _T]) ->
         with contextlib.suppress(Exception):  # of a check, which is said after the result
             of_checks = session.data_warnings.stages(run.requests, session.call.check)
             session.engine.embedded.expect(of_checks)
-    return deliver(session.physical(run.plan))
+    return session.physical(run.plan)
 
 
 def _note_folders(session: Session, run: PlannedRun) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.plan.per_user import per_user
 from sqlmetrics.plan.physical import physical as physical_plan
 from sqlmetrics.plan.request import Request
+from sqlmetrics.plan.summary import summary
 from sqlmetrics.run.path import results
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.dialects import checked
@@ -27,7 +29,7 @@ def statement(session: Session, asked: Request, dialect: str | None, physical: b
     dialect = session.engine.dialect if dialect is None else checked(dialect)
     planner = session.printing_planner(dialect)
     of = results(session, asked, planner)
-    plan = of.per_user() if asked.per_user else of.summary()
+    plan = per_user(of) if asked.per_user else summary(of)
     _require_names(session, plan, dialect)
     session.warn(plan.warnings)
     if physical:
@@ -54,7 +56,7 @@ def dbt(
     dialect = session.engine.dialect if dialect is None else checked(dialect)
     of = results(session, asked, session.printing_planner(dialect))
     files = dbt_package.package(of, dialect, name, command)
-    session.warn(of.summary().warnings)
+    session.warn(summary(of).warnings)
     return dbt_package.write(Path(folder), files, force)
 
 

@@ -13,6 +13,7 @@ from sqlmetrics.metrics.spec import MetricSpec, parse_spec
 from sqlmetrics.plan.physical import physical_nodes
 from sqlmetrics.plan.request import Request, planned, reads_of, slices_of, that_can_be_planned
 from sqlmetrics.plan.slices import Slicing, attributes_of
+from sqlmetrics.plan.summary import summary
 from sqlmetrics.report import Report
 from sqlmetrics.report.analysis import (
     CUTOFFS,
@@ -112,10 +113,9 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
             f"a report needs one convention, not {names}; use evaluate to compare conventions"
         )
     with own_templates_named(session):
-        study_of = results(session, _asked(session, question))
-        study_of.with_convention = False  # there is only one
-        summary = planned(study_of, study_of.summary())
-        session.ran(summary)
+        study_of = replace(results(session, _asked(session, question)), with_convention=False)
+        summarized = planned(study_of, summary(study_of))
+        session.ran(summarized)
         held = contextlib.ExitStack()
 
         def run(plan: Plan) -> pd.DataFrame:
@@ -137,8 +137,8 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
         )
         study.further = _further(session, question, study.primary.k)
         with held:
-            validate(session, summary.reads, summary.slices)
-            session.warn(summary.plan.warnings)
+            validate(session, summarized.reads, summarized.slices)
+            session.warn(summarized.plan.warnings)
             hold(study.held)
             study.add_usual_slices()
             for attribute in study.attributes:

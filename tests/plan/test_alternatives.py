@@ -17,9 +17,11 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.spec import parse_spec
+from sqlmetrics.plan.per_user import per_user
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.results import results_of
+from sqlmetrics.plan.summary import summary
 from sqlmetrics.sql import exact_sums
 from sqlmetrics.sql.query_graph import Plan, Query, Rendered, parse
 from sqlmetrics.stats.intervals import Interval
@@ -204,7 +206,7 @@ def summary_of(
     specs = dict.fromkeys(map(parse_spec, METRICS_OF_RESULTS), (2, None))
     requests = under_standard(plans, specs)
     slices = slicing(plans, ["country"]) if sliced else None
-    plan = Results(plans, requests, slicing=slices, interval=interval).summary()
+    plan = summary(results_of(plans, requests, slicing=slices, interval=interval))
     plan = physical(plans, plan) if engine else plan
     templates = {node.template for node in plan.nodes() if isinstance(node, Rendered)}
     return evaluator.engine.frame(plan), templates
@@ -287,7 +289,7 @@ def test_metrics_are_the_same(key: list[str]) -> None:
                 seen.add(stage)
                 specs = [parse_spec(f"{metric}({one})") for one in variants[:n_variants]]
                 requests = under_standard(planner, dict.fromkeys(specs, cutoffs))
-                logical = Results(planner, requests).per_user()
+                logical = per_user(results_of(planner, requests))
                 other = physical(planner, logical)
                 assert stage not in {node.name for node in logical.nodes()}
                 assert stage in {node.name for node in other.nodes()}
@@ -367,14 +369,14 @@ def test_values_are_those_of_plain_sums() -> None:
         names = [name for name in names if can_be_planned(planner, name)]
         assert len(names) > 20
         requests = under_standard(planner, dict.fromkeys(map(parse_spec, names), (4,)))
-        plain = Results(planner, requests).per_user()
+        plain = per_user(results_of(planner, requests))
         frames = [evaluator.engine.frame(plan) for plan in (plain, physical(planner, plain))]
     assert_same(*frames, 1e-9)  # blocks of components are rounded to units of 2^-40
 
 
 def can_be_planned(planner: Planner, metric: str) -> bool:
     try:
-        Results(planner, under_standard(planner, {parse_spec(metric): (4,)})).per_user()
+        per_user(results_of(planner, under_standard(planner, {parse_spec(metric): (4,)})))
     except sm.UsageError:
         return False
     return True

@@ -22,6 +22,7 @@ from sqlmetrics import TableName
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.plan.request import Request
+from sqlmetrics.plan.summary import summary
 from sqlmetrics.run.path import results
 from sqlmetrics.sql.dialects import DIALECTS
 from sqlmetrics.sql.simplify import simplify
@@ -117,7 +118,7 @@ def relations_of_all_metrics(dialect: str) -> list[Relation]:
     with named(["als"]) as evaluator, evaluator._session.calling():
         session = evaluator._session
         asked = Request.of(METRICS, [10], False)
-        plan = results(session, asked, session.printing_planner(dialect)).summary()
+        plan = summary(results(session, asked, session.printing_planner(dialect)))
         return simplify(relations_of(plan, dialect), using=True)
 
 

@@ -28,10 +28,13 @@ from sqlmetrics.metrics.front_matter import (
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Specs, parse_spec
+from sqlmetrics.plan.comparison import comparison
+from sqlmetrics.plan.per_user import per_user, per_user_long
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.results import Results, results_of
 from sqlmetrics.plan.slices import Slicing, attributes_of
+from sqlmetrics.plan.summary import summary
 from sqlmetrics.record import fingerprints
 from sqlmetrics.report.analysis import Question
 from sqlmetrics.run import demo
@@ -417,11 +420,11 @@ def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
         plans = planner(several_models, fuse=fuse, dialect=dialect)
         where = f"several_models={several_models} fuse={fuse}"
         of_users, of_runs = wanted(plans, *PER_USER), wanted(plans, *PER_RUN)
-        yield f"summary {where}", Results(plans, [*of_users, *of_runs]).summary()
-        yield f"summary of runs {where}", Results(plans, of_runs).summary()
-        yield f"per user {where}", Results(plans, of_users).per_user()
-        yield f"one per user {where}", Results(plans, of_users[:1]).per_user()
-        yield from long_plans(f"long {where}", Results(plans, [*of_users, *of_runs]))
+        yield f"summary {where}", summary(results_of(plans, [*of_users, *of_runs]))
+        yield f"summary of runs {where}", summary(results_of(plans, of_runs))
+        yield f"per user {where}", per_user(results_of(plans, of_users))
+        yield f"one per user {where}", per_user(results_of(plans, of_users[:1]))
+        yield from long_plans(f"long {where}", results_of(plans, [*of_users, *of_runs]))
         values = STANDARD.values()
         yield "look", plans.stage("hits", values)
         yield "short look", plans.stage("ranked", {**values, "ties": "item_desc"}, limit=5)
@@ -440,13 +443,13 @@ def plans_of_engines() -> Iterator[tuple[str, Plan]]:
         plans = planner(several_models, fuse=fuse, dialect=dialect)
         requests = wanted(plans, "ndcg", "alpha_ndcg", "kendall_tau", *PER_RUN)
         for interval in (NORMAL, RUN_CI):
-            plan = Results(plans, requests, interval=interval).summary()
+            plan = summary(results_of(plans, requests, interval=interval))
             yield f"{interval.kind} in {dialect}, {several_models=} {fuse=}", physical(plans, plan)
 
 
 def long_plans(label: str, results: Results) -> Iterator[tuple[str, Plan]]:
     """Yield the plan of values of users in rows."""
-    plan = results.per_user_long()
+    plan = per_user_long(results)
     assert plan is not None
     yield label, plan
 
@@ -459,33 +462,35 @@ def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
     both = Definitions(CATALOG, two, has_rank=plans.has_rank).requests({parse_spec("map"): [5]})
     for interval in (NONE, BOOTSTRAP, RUN_CI):
         label = f"{interval.kind} of_runs={interval.of_runs} {where}"
-        yield label, Results(plans, [*few, *of_runs], interval=interval).summary()
+        yield label, summary(results_of(plans, [*few, *of_runs], interval=interval))
     for sliced in (None, *BY_USER):
         slices = slicing(plans, **sliced) if sliced else None
         for interval in (NORMAL, RUN_CI) if sliced else ():
-            results = Results(plans, [*few, *of_runs], slicing=slices, interval=interval)
-            yield f"{interval.kind} {sliced} {where}", results.summary()
-        results = Results(plans, both, True, slices)
-        yield f"two conventions {sliced} {where}", results.summary()
-        yield f"two conventions per user {sliced} {where}", results.per_user()
+            results = results_of(plans, [*few, *of_runs], slicing=slices, interval=interval)
+            yield f"{interval.kind} {sliced} {where}", summary(results)
+        results = results_of(plans, both, with_convention=True, slicing=slices)
+        yield f"two conventions {sliced} {where}", summary(results)
+        yield f"two conventions per user {sliced} {where}", per_user(results)
         yield from long_plans(f"two conventions long {sliced} {where}", results)
     for sliced in BY_ITEM:
         requests = wanted(plans, *OF_JUDGED, k=(5, 10))
         for interval in (NORMAL, BOOTSTRAP):
-            results = Results(plans, requests, slicing=slicing(plans, **sliced), interval=interval)
-            yield f"{interval.kind} {sliced} {where}", results.summary()
-        yield f"per user {sliced} {where}", results.per_user()
+            results = results_of(
+                plans, requests, slicing=slicing(plans, **sliced), interval=interval
+            )
+            yield f"{interval.kind} {sliced} {where}", summary(results)
+        yield f"per user {sliced} {where}", per_user(results)
         yield from long_plans(f"long {sliced} {where}", results)
     for sliced, gaps in itertools.product((BY_USER[0], BY_ITEM[0]), (["difference"], GAPS)):
         of = [*few, *of_runs] if "by" in sliced else wanted(plans, *OF_JUDGED)
         for interval in (NORMAL, RUN_CI):
-            results = Results(
+            results = results_of(
                 plans, of, slicing=slicing(plans, **sliced), interval=interval, gaps=gaps
             )
-            yield f"gaps {gaps} {interval.kind} {sliced} {where}", results.summary()
-    many = Results(plans, wanted(plans, "ndcg", "map", k=range(1, 50)), interval=BOOTSTRAP)
-    yield f"many cutoffs {where}", many.summary()
-    yield f"many cutoffs per user {where}", many.per_user()
+            yield f"gaps {gaps} {interval.kind} {sliced} {where}", summary(results)
+    many = results_of(plans, wanted(plans, "ndcg", "map", k=range(1, 50)), interval=BOOTSTRAP)
+    yield f"many cutoffs {where}", summary(many)
+    yield f"many cutoffs per user {where}", per_user(many)
     for name in ("country", "recommendations.score", "activity"):
         slices = slicing(plans, [name])
         yield f"uneven {name} {where}", slices.uneven(slices.of_users[0])
@@ -493,9 +498,15 @@ def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
         TESTS if plans.several_models and plans.dialect == NATIVE else (), (NORMAL, BOOTSTRAP)
     ):
         label = f"{test} {interval.kind}"
-        yield label, Results(plans, few, interval=interval).comparison("als", test)
-        results = Results(plans, both, True, slicing(plans, **BY_USER[1]), interval)
-        yield f"two conventions {label}", results.comparison("als", test)
+        yield label, comparison(results_of(plans, few, interval=interval), "als", test)
+        results = results_of(
+            plans,
+            both,
+            with_convention=True,
+            slicing=slicing(plans, **BY_USER[1]),
+            interval=interval,
+        )
+        yield f"two conventions {label}", comparison(results, "als", test)
 
 
 def plans_of_runs() -> Iterator[tuple[str, Plan]]:
@@ -506,9 +517,9 @@ def plans_of_runs() -> Iterator[tuple[str, Plan]]:
         requests = wanted(plans, "ndcg", *PER_RUN)
         for sliced, interval in ((None, RUN_CI), (BY_USER[0], NORMAL)):
             slices = slicing(plans, **sliced) if sliced else None
-            results = Results(plans, requests, slicing=slices, interval=interval)
-            yield f"{interval.kind} {sliced} {where}", results.summary()
-    yield "comparison of runs", Results(plans, requests[:1]).comparison("als", "t")
+            results = results_of(plans, requests, slicing=slices, interval=interval)
+            yield f"{interval.kind} {sliced} {where}", summary(results)
+    yield "comparison of runs", comparison(results_of(plans, requests[:1]), "als", "t")
 
 
 def plans_of_records() -> Iterator[tuple[str, Plan]]:

@@ -1,0 +1,123 @@
+"""Plan comparisons of models: differences per user, and the statistics that tests need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlmetrics.errors import UsageError
+from sqlmetrics.plan.resampling import percentiles, resampled_means
+from sqlmetrics.plan.result_rows import Shares, ended, row_groups, rows_of_shares
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.values import WideTable
+from sqlmetrics.sql.query_graph import Node, Plan, new_name
+from sqlmetrics.stats.paired_tests import FEW
+
+
+def check_comparable(results: Results) -> None:
+    """Check that every metric is a mean over users.
+
+    Raises:
+        UsageError: a metric has one value for the whole run, or is not a mean over users.
+    """
+    results.require_users("not per-user values to compare; use evaluate")
+    for request in results.requests:
+        if request.values["aggregate"] != "mean":
+            raise UsageError(
+                f"{request.spec}: models are compared by means, not by aggregate="
+                f"{request.values['aggregate']}"
+            )
+
+
+def comparison(results: Results, baseline: str, test: str) -> Plan:
+    """Plan the statistics for a comparison of every model with `baseline`, one row each.
+
+    The columns are those that `paired_tests.finished` reads.
+
+    Raises:
+        UsageError: as for `check_comparable`.
+    """
+    check_comparable(results)
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in results.wide.tables}
+    for position, request in enumerate(results.requests, start=1):
+        name, column = results.wide.home(request)
+        rows[name].append(
+            {
+                "name": column.name,
+                "position": position,
+                "metric": request.name,
+                "k": request.k,
+                "convention": request.convention,
+                "low_is_better": request.higher_is_better is False,
+            }
+        )
+    shares: Shares = {}
+    for name, table in results.wide.tables.items():
+        reads, tables = shares.setdefault(table.share, ({}, []))
+        compared = _compared(results, table, baseline, rows[name], test)
+        known: dict[str, Any] = dict.fromkeys(("percentiles", "extremes", "signed_ranks"))
+        known["rows"] = rows[name]
+        for part, node in compared.items():
+            known[part] = new_name(node.name, reads)
+            reads[known[part]] = node
+        tables.append(known)
+    columns = [
+        "metric", "k", "baseline", "n_users", "value", "baseline_value", "difference", "std",
+        "wins", "ties", "losses",
+    ]  # fmt: skip
+    if results.interval.kind == "bootstrap":
+        columns += ["interval_low", "interval_high"]
+    if test in ("randomization", "bootstrap"):
+        columns += ["n_extreme", "n_resamples"]
+    names = ["position", *(["convention"] if results.with_convention else []), *columns]
+    if test == "wilcoxon":
+        columns += ["n_nonzero", "positive_ranks", "negative_ranks", "tie_term"]
+        columns += ["few_ranks"]
+    comparison_rows = rows_of_shares(
+        results,
+        "comparison_rows",
+        shares,
+        columns,
+        groups=results.groups,
+        names=names,
+        baseline=baseline,
+        with_convention=results.with_convention,
+    )
+    slices = [name for name in results.groups if name != "model"]
+    return ended(results, comparison_rows, columns, [*slices, "position", "model"])
+
+
+def _compared(
+    results: Results, table: WideTable, baseline: str, rows: Sequence[Mapping[str, Any]], test: str
+) -> dict[str, Node]:
+    """Plan the statistics of the differences in one audience: totals and inputs of the test."""
+    planner = results.planner
+    names = table.names
+    pairs = results.of_users_planner.rendered(
+        "pairs", {"per_user": table.node}, often=True, names=names, baseline=baseline
+    )
+    parts = [f"{name}{end}" for name in names for end in ("", "_baseline", "_difference")]
+    sliced = results.sliced_values(pairs, parts)
+    low = {row["name"]: row["low_is_better"] for row in rows}
+    columns = [{"name": name, "low_is_better": low[name]} for name in names]
+    groups: dict[str, Any] = {"groups": results.groups}
+    reads = {"pairs": sliced, "row_groups": row_groups(results, table, baseline)}
+    totals = planner.rendered("difference_totals", reads, columns=columns, **groups)
+    compared = {"totals": totals}
+    differences = [f"{name}_difference" for name in names]
+    if "bootstrap" in (results.interval.kind, test):
+        resampled = resampled_means(results, sliced, differences)
+    if results.interval.kind == "bootstrap":
+        compared["percentiles"] = percentiles(results, resampled, differences)
+    if test in ("bootstrap", "randomization"):
+        flipped = test == "randomization"
+        drawn = resampled_means(results, sliced, differences, True) if flipped else resampled
+        reads = {"resampled": drawn, "totals": totals}
+        compared["extremes"] = planner.rendered(
+            "extremes", reads, names=differences, flipped=flipped, **groups
+        )
+    if test == "wilcoxon":
+        compared["signed_ranks"] = planner.rendered(
+            "signed_ranks", {"pairs": sliced}, rows=rows, few=FEW, **groups
+        )
+    return compared

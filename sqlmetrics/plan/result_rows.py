@@ -1,0 +1,86 @@
+"""Plan the rows of a result from wide tables of values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.runs import models_of
+from sqlmetrics.plan.values import WideTable
+from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan
+
+# share of the cutoffs -> the nodes of its wide tables, and its branches
+Shares: TypeAlias = dict[int, tuple[dict[str, Node], list[dict[str, Any]]]]
+
+
+def rows_of_shares(
+    results: Results, template: str, shares: Shares, columns: Sequence[str], **context: Any
+) -> Node:
+    """Plan the rows of a result from wide tables, separately for every share of the cutoffs.
+
+    An engine would take long to plan one statement for all shares.
+    """
+    several = len(shares) > 1
+    parts = {
+        f"{template}_{number}" if several else template: results.planner.rendered(
+            template,
+            reads,
+            name=f"{template}_{number}" if several else template,
+            often=any(len(table["rows"]) > 1 for table in tables),
+            apart=several,
+            tables=tables,
+            **context,
+        )
+        for number, (reads, tables) in enumerate(shares.values(), start=1)
+    }
+    if not several:
+        return parts[template]
+    labels = ["position", *(["convention"] if results.with_convention else [])]
+    names = [*results.groups, *labels, *columns]
+    return results.planner.rendered(
+        "united", parts, name=template, parts=[*parts], names=names, order=[]
+    )
+
+
+def ended(
+    results: Results,
+    rows: Node,
+    columns: Sequence[str],
+    order: Sequence[str],
+    note: str = "",
+    gaps: Sequence[str] = (),
+) -> Plan:
+    """Name the columns of slices, and sort the rows."""
+    ordered = {column.table for column in results.slice_columns if column.position}
+    summary = results.planner.rendered(
+        SUMMARY,
+        {"summary_rows": rows, **{table: results.names[table] for table in ordered}},
+        columns=columns,
+        order=order,
+        slice_of={column.column: column for column in results.slice_columns},
+        combinations=results.slicing is not None and results.slicing.combinations,
+        with_convention=results.with_convention,
+        note=note,
+        gaps=gaps,
+    )
+    return Plan(summary, results.warnings)
+
+
+def row_groups(results: Results, table: WideTable, baseline: str | None = None) -> Node:
+    """Plan the groups that get values: every model, except the baseline, in every slice."""
+    reads = dict(results.names)
+    if "model" in results.groups:
+        models = results.planner.node("models", table.values)
+        reads = {"models": models_of(results.planner, models), **reads}
+    return results.planner.rendered(
+        "row_groups", reads, groups=results.groups, homes=[*reads], baseline=baseline
+    )
+
+
+def lacks_groups(results: Results) -> bool:
+    """Return whether a model, or the audience of a table, may have no user in a slice."""
+    if not results.slice_columns or results.item_slices is not None:
+        return bool(results.slice_columns)
+    audiences = {table.everybody.key for table in results.wide.tables.values()}
+    return results.planner.several_models or len(audiences) > 1 or bool(results.of_runs)

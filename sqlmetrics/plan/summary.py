@@ -1,0 +1,198 @@
+"""Plan summaries: the mean (or run value) of every metric and cutoff, with intervals and gaps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlmetrics.plan.gaps import Gaps, GapTable
+from sqlmetrics.plan.resampling import percentiles, resample_groups, resampled_means
+from sqlmetrics.plan.result_rows import Shares, ended, lacks_groups, row_groups, rows_of_shares
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.runs import Spread
+from sqlmetrics.plan.sliced import by_user
+from sqlmetrics.plan.values import Wide, wide_tables
+from sqlmetrics.sql.query_graph import Node, Plan, new_name
+from sqlmetrics.stats.gates import OF_RUNS
+from sqlmetrics.stats.intervals import Interval
+
+
+def summary(results: Results) -> Plan:
+    """Plan the mean (or run value) of every metric and cutoff, one row each."""
+    wide, totals, below = _totals(results)
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in wide.tables}
+    for position, request in enumerate(results.requests, start=1):
+        name, column = wide.home(request)
+        label = {"metric": request.name, "convention": request.convention}
+        row = {**vars(column), **label, "position": position}
+        of_run = column.grain == "run" and results.interval.of_runs and not column.standard_error
+        if column.weight or of_run:
+            row["standard_error"] = f"{column.name}_standard_error"
+        rows[name].append(row)
+    shares: Shares = {}
+    for name, table in wide.tables.items():
+        reads, tables = shares.setdefault(table.share, ({}, []))
+        known: dict[str, Any] = {"rows": rows[name], "percentiles": "", "over_runs": ""}
+        for part, node in totals[name].items():
+            known[part] = new_name(node.name, reads)
+            reads[known[part]] = node
+        tables.append(known)
+        if name in below:
+            tables.append(below[name].table(rows[name], reads))
+    numbers = ["value", "n_users", "std", "ci_low", "ci_high"]
+    numbers += OF_RUNS if results.planner.several_runs else []
+    numbers += ["gap", "p_value"] if results.gaps else []
+    columns = ["metric", "k", *numbers]
+    summary_rows = rows_of_shares(
+        results,
+        "summary_rows",
+        shares,
+        columns,
+        groups=results.groups,
+        numbers=numbers,
+        z=None if results.interval.kind == "none" else results.interval.z,
+        with_convention=results.with_convention,
+    )
+    slices = [column.column for column in results.slice_columns]
+    models = [name for name in results.groups if name not in slices]
+    order = [*models, *(["gap"] if results.gaps else []), *slices, "position"]
+    columns = [name for name in columns if name != "gap"]
+    return ended(results, summary_rows, columns, order, _note(results.interval), results.gaps)
+
+
+def _note(interval: Interval) -> str:
+    if interval.kind == "normal":
+        return f"the interval is value ± {interval.z} standard errors"
+    if interval.kind == "bootstrap":
+        share = f"{100 * interval.confidence:g} %"
+        note = f"the interval holds {share} of the means of {interval.resamples} resamples"
+        of_runs = f"; for values of runs, value ± {interval.z} standard deviations of resamples"
+        return note + (of_runs if interval.of_runs else "")
+    return ""
+
+
+def _totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[str, GapTable]]:
+    """Plan the aggregates of values per slice, and the gaps between the slices.
+
+    Returns the tables of values; for each the nodes of `name`: its totals; `percentiles` of
+    resampled means, if any; `over_runs`: the spread over the runs of a model, if any; and for
+    each the gaps, if they are asked for.
+    """
+    wide = results.wide
+    totals: dict[str, dict[str, Node]] = {}
+    below: dict[str, GapTable] = {}
+    for name, table in wide.tables.items():
+        sliced = results.sliced_values(table.node, table.names)
+        reads = {"per_user": sliced}
+        if filled_in := lacks_groups(results):
+            reads["row_groups"] = row_groups(results, table)
+        valued = [column for column in table.columns if column.part != "weight"]
+        columns = [vars(column) for column in valued]
+        aggregates = results.planner.rendered(
+            "totals",
+            reads,
+            groups=results.groups,
+            filled_in=filled_in,
+            columns=columns,
+            z=results.interval.z,
+        )
+        totals[name] = {"name": aggregates}
+        if table.by_run is not None:
+            by_run = results.sliced_values(table.by_run, ["run", *table.names])
+            over_runs = _spread(results).of_users(by_run, columns, results.interval.z)
+            totals[name]["over_runs"] = over_runs
+        means = [column.name for column in valued if column.aggregate in ("mean", "weighted_mean")]
+        weights = {column.name: column.weight for column in valued if column.weight}
+        resampled = None
+        if results.interval.kind == "bootstrap" and means:
+            resampled = resampled_means(results, sliced, means, weights=weights)
+            totals[name]["percentiles"] = percentiles(results, resampled, means)
+        if results.gaps:
+            groups_of_users = resample_groups(results, sliced, means, weights) if means else None
+            values = {column.name: f"{column.name}_value" for column in valued}
+            below[name] = _gaps(results).below(
+                aggregates, values, means, resampled, groups_of_users
+            )
+    if results.of_runs:
+        of_runs, tables, gaps = _run_totals(results)
+        wide, totals, below = wide | of_runs, totals | tables, below | gaps
+    return wide, totals, below
+
+
+def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[str, GapTable]]:
+    """Plan the values of a run per slice of users, their spread over resamples, and gaps."""
+    planner, resampled = results.planner, None
+    if results.interval.of_runs:
+        lists = {f"members_{n}": node for n, node in enumerate(results.lists, start=1)}
+        users = planner.rendered(
+            "members",
+            lists,
+            name="resampled_users",
+            sources=list(lists),
+            of_users=True,
+            member_keys=results.own_user_keys,
+        )
+        resampling, resamples = by_user(
+            planner, results.slicing, results.slices, users, results.interval
+        )
+        resampled = wide_tables(resampling, results.of_runs)
+    per_slice = planner
+    if results.slices is not None:
+        per_slice, populations = by_user(planner, results.slicing, results.slices)
+    wide = wide_tables(per_slice, results.of_runs)
+    groups = [*results.groups, *(["run"] if planner.several_runs else [])]
+    totals: dict[str, dict[str, Node]] = {}
+    below: dict[str, GapTable] = {}
+    for name, table in wide.tables.items():
+        reads = {"per_model": table.node}
+        if results.slices is not None:
+            reads["populations"] = populations.populations(table.values)
+        own = table.names
+        varied: list[str] = []
+        if resampled is not None:
+            reads["resampled_values"] = resampled.tables[name].node
+            reads["of_resamples"] = resamples.populations(table.values)
+            varied = [
+                column.name
+                for column in table.columns
+                if column.part == "value" and not column.standard_error
+            ]
+        node = table.node
+        if results.slices is not None or varied:
+            node = planner.rendered(
+                "totals_of_runs",
+                reads,
+                groups=groups,
+                names=own,
+                varied=varied,
+                resamples=results.interval.resamples,
+                sliced=results.slices is not None,
+            )
+        totals[name] = {"name": node}
+        values = [column.name for column in table.columns if column.part == "value"]
+        if planner.several_runs:
+            errors = [name for name in own if name not in values]
+            errors += [f"{name}_standard_error" for name in varied]
+            node = _spread(results).of_models(node, values, errors)
+            totals[name] = {"name": node, "over_runs": node}
+        if results.gaps:
+            in_resamples = None
+            if varied:
+                drawn = {part: reads[part] for part in ("resampled_values", "of_resamples")}
+                in_resamples = planner.rendered(
+                    "resampled_runs", drawn, groups=results.groups, names=varied
+                )
+            columns = dict(zip(values, values, strict=True))
+            below[name] = _gaps(results).below(node, columns, varied, in_resamples)
+    return wide, totals, below
+
+
+def _gaps(results: Results) -> Gaps:
+    groups = [name for name in results.groups if name == "model"]
+    (names,) = results.names.values()
+    return Gaps(
+        results.planner, results.gaps, groups, results.slice_columns, names, results.interval
+    )
+
+
+def _spread(results: Results) -> Spread:
+    return Spread(results.planner, results.groups)
