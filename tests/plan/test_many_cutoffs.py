@@ -14,6 +14,7 @@ from sqlglot import parse_one
 import sqlmetrics as sm
 from sqlmetrics.engines import duckdb as engine
 from sqlmetrics.plan import values as planning
+from sqlmetrics.plan.per_user import per_user as plan_per_user
 from sqlmetrics.plan.request import Request
 from sqlmetrics.plan.summary import summary
 from sqlmetrics.run import path
@@ -144,7 +145,7 @@ def test_the_statement_of_many_cutoffs_runs_alone(evaluator: sm.Evaluator) -> No
 
 def plan_of(evaluator: sm.Evaluator, metrics: list[str], n: int, per_user: bool) -> Plan:
     results = path.results(evaluator._session, Request(metrics, range(1, n + 1), per_user=per_user))
-    return per_user(results) if per_user else summary(results)
+    return plan_per_user(results) if per_user else summary(results)
 
 
 def sizes_of(plan: Plan) -> list[int]:
