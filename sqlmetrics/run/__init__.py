@@ -1,1 +1,1 @@
-"""Run requests: resolve, plan, validate, execute and present."""
+"""Run requests: resolve, plan, validate, run and present."""
