@@ -19,7 +19,6 @@ from sqlmetrics.cli.arguments import (
 )
 from sqlmetrics.cli.options import (
     EVALUATED,
-    FORMATS,
     PER_USER,
     RANKED,
     REPORTED,
@@ -30,6 +29,7 @@ from sqlmetrics.cli.options import (
     confidence_option,
     convention_options,
     fallback_option,
+    format_option,
     gate_options,
     input_options,
     interval_options,
@@ -49,8 +49,8 @@ from sqlmetrics.cli.options import (
 from sqlmetrics.cli.output import (
     check_not_parquet,
     comparison,
-    default_format,
     evaluator_or_error,
+    show_rows,
     verify_values,
     write,
     write_values,
@@ -345,7 +345,7 @@ def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
             return evaluator.report(examples=not no_examples, **asked).html
 
     if target == "-":
-        show(page(), "html")
+        show(page(), "data")
         return
     check_name(target)
     with whole_file(Path(target), options["force"]) as temporary:
@@ -398,7 +398,7 @@ def sql(
             physical=physical,
             **asked_of(metrics, options, *(PER_USER if per_user else EVALUATED)),
         )
-    show(text, "sql")
+    show(text, "data")
 
 
 class _RecordedCommand(Command):
@@ -466,7 +466,7 @@ def dbt(
             **asked_of(metrics, options, *EVALUATED),
         )
     for path in paths:
-        show(f"{path}\n", "path")
+        show(f"{path}\n", "data")
 
 
 @main.command()
@@ -599,7 +599,7 @@ def macros(
         )  # fmt: skip
 
     if output is None or output == "-":
-        show(text(), "sql")
+        show(text(), "data")
         return
     if not output:
         raise UsageError("-o: the file name is empty")
@@ -611,14 +611,13 @@ def macros(
 @main.command()
 @click.argument("name", required=False)
 @templates_option
-@click.option("--format", "kind", type=click.Choice(FORMATS), help="Output format.")
+@format_option
 def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) -> None:
     """List the conventions, or describe one.
 
     If NAME is a convention, show all its settings. If NAME is a metric, show the settings that each
     convention chooses for it.
     """
-    from sqlmetrics.cli.layout import render_rows
     from sqlmetrics.describe.conventions import (
         all_settings,
         choices,
@@ -642,18 +641,16 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
         )
     records = listing(catalog) if name is None else choices(catalog, name, all_settings(catalog))
     rows = Rows.of_records(records, prose=("release", "title"))
-    kind = kind or default_format()
-    show(render_rows(rows, kind, None), kind)
+    show_rows(rows, kind)
 
 
 @main.command("list")
 @templates_option
 @click.option("--slices", is_flag=True, help="List the built-in slices of --by instead.")
 @click.option("--stages", is_flag=True, help="List the stages that templates read instead.")
-@click.option("--format", "kind", type=click.Choice(FORMATS), help="Output format.")
+@format_option
 def list_metrics(templates: tuple[str, ...], slices: bool, stages: bool, kind: str | None) -> None:
     """List all metrics."""
-    from sqlmetrics.cli.layout import render_rows
     from sqlmetrics.describe import listing
     from sqlmetrics.metrics.catalog import Catalog
     from sqlmetrics.rows import Rows
@@ -661,10 +658,9 @@ def list_metrics(templates: tuple[str, ...], slices: bool, stages: bool, kind: s
     if slices and stages:
         raise UsageError("--slices and --stages list different things; remove one")
     listed = listing.slices if slices else listing.stages if stages else listing.metrics
-    kind = kind or default_format()
     prose = ("aliases", "title", "settings")
     rows = Rows.of_records(listed(Catalog.load(templates)), prose)
-    show(render_rows(rows, kind, None), kind)
+    show_rows(rows, kind)
 
 
 @main.command(short_help="Describe a metric or a slice: formula, settings and SQL.")
@@ -711,4 +707,4 @@ def demo(directory: Path, users: int, per_user: int, seed: int, models: int, for
         directory, users=users, per_user=per_user, seed=seed, models=models, force=force
     )
     for path in paths:
-        show(f"{path}\n", "path")
+        show(f"{path}\n", "data")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlmetrics.cli.layout import BEST_ONE, render_frame, render_leaderboard
+from sqlmetrics.cli.formats import FORMATS, TableFormat
+from sqlmetrics.cli.layout import BEST_ONE, render_leaderboard
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.files import check_not_read
 from sqlmetrics.metrics.catalog import Catalog
@@ -54,8 +55,9 @@ class Datasets:
 
     def render(self, frame: pd.DataFrame, kind: str, digits: int | None) -> str:
         """Lay out the joined table; machine formats show it unchanged."""
-        if kind not in ("table", "markdown", "github", "latex"):
-            return render_frame(frame, kind, digits)
+        format_ = FORMATS[kind]
+        if not isinstance(format_, TableFormat):
+            return format_.render(frame, digits)
         counts = [
             f"{name} {count}"
             for name, board in self.boards.items()
@@ -71,9 +73,7 @@ class Datasets:
             names=self.names(Catalog.load()),
             blocks=self.blocks(),
         )
-        # without the empty line, Markdown would join the lines
-        note = {"latex": "% {}\n", "table": "{}\n"}.get(kind, "\n{}\n")
-        return text + "".join(note.format(one_line(line)) for line in self.notes())
+        return text + "".join(format_.note.format(one_line(line)) for line in self.notes())
 
     @property
     def is_against_one(self) -> bool:

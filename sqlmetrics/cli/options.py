@@ -7,14 +7,13 @@ from typing import Any
 
 import click
 
+from sqlmetrics.cli.formats import CHOICES, FORMATS, SUFFIXES
 from sqlmetrics.engines import database_urls
 from sqlmetrics.stats.gaps import GAPS
 from sqlmetrics.stats.intervals import KINDS
 from sqlmetrics.stats.paired_tests import CORRECTIONS, TESTS
 
 ENGINES = ["duckdb", "spark"]
-FORMATS = ["table", "csv", "json", "jsonl", "markdown", "github", "latex"]
-TRACKERS = ["mlflow", "dvc"]  # formats for values of an evaluation
 TABLES = [
     (
         "interactions",
@@ -409,6 +408,10 @@ test_options = _options(
 )
 
 
+_GENERAL = [name for name in CHOICES if not FORMATS[name].only_values]
+format_option = click.option("--format", "kind", type=click.Choice(_GENERAL), help="Output format.")
+
+
 def _output_options(formats: Sequence[str], more: str = "") -> Callable[[Any], Any]:
     return _options(
         click.option(
@@ -426,15 +429,15 @@ def _output_options(formats: Sequence[str], more: str = "") -> Callable[[Any], A
             "-o",
             "--output",
             metavar="FILE",
-            help="Write the result to FILE (.csv .json .jsonl .md .tex .txt .parquet).",
+            help=f"Write the result to FILE ({' '.join(SUFFIXES)}).",
         ),
         click.option("--force", is_flag=True, help="Overwrite an existing output file."),
     )
 
 
-output_options = _output_options(FORMATS)
+output_options = _output_options(_GENERAL)
 tracked_output_options = _output_options(
-    [*FORMATS, *TRACKERS], " mlflow and dvc are JSON files of values for these trackers."
+    CHOICES, " mlflow and dvc are JSON files of values for these trackers."
 )
 
 

@@ -14,6 +14,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlmetrics.cli.arguments import asked_of, evaluator_of
+from sqlmetrics.cli.formats import (
+    FORMATS,
+    PARQUET,
+    SUFFIXES,
+    format_of,
+    has_summary,
+    rendered,
+    rows_of,
+)
 from sqlmetrics.cli.options import COMPARED, EVALUATED, GATED, PER_USER
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
 from sqlmetrics.texts.terminal import say, show
@@ -97,13 +106,11 @@ class Gates:
     ) -> str:
         """Lay out a result, with the verdicts in the format for GitHub."""
         n_warnings = self.n_warnings if self._fails_on_warnings else 0
-        if kind != "github" or not (self.verdicts or n_warnings):
+        if not has_summary(kind) or not (self.verdicts or n_warnings):
             return render(result, kind, digits)
-        from sqlmetrics.cli.github import with_verdicts
-        from sqlmetrics.rows import Rows
+        from sqlmetrics.cli.markdown import with_verdicts
 
-        rows = result if isinstance(result, Rows) else Rows.of_frame(result)
-        return with_verdicts(rows, self.verdicts, digits, n_warnings)
+        return with_verdicts(rows_of(result), self.verdicts, digits, n_warnings)
 
     def check(self) -> None:
         """Raise a GateError if the result fails a gate, or if there were data warnings."""
@@ -136,8 +143,6 @@ def _same(path: str, other: str | None) -> bool:
 
 def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) -> None:
     """Compute means over users or per-user values, and write them."""
-    from sqlmetrics.cli.layout import render_rows
-
     asked = asked_of(metrics, options, *(PER_USER if per_user else EVALUATED))
     gates = {} if per_user else {name: options[name] for name in GATED}
 
@@ -154,7 +159,7 @@ def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: b
     if gates and gates["fail_if"] and str(options["output"]).endswith(".parquet"):
         write(options, compute)  # the gates judge the rows, which the engine would not return
     elif options["engine"] != "spark" and not per_user:
-        write(options, means, write_parquet, render=render_rows)
+        write(options, means, write_parquet)
     elif options["engine"] != "spark":
         write(options, compute, write_parquet)
     elif (per_user and options["output"] not in (None, "", "-")) or "://" in str(options["output"]):
@@ -210,8 +215,6 @@ def _write_with_spark(
     options: Mapping[str, Any], write_parquet: Callable[[Any, str], None]
 ) -> None:
     """Let Spark write a folder of Parquet files to a path or URI."""
-    from sqlmetrics.cli.layout import format_of
-
     target = options["output"]
     named = Path(target).suffix and "://" not in target
     kind = format_of(Path(target), options["kind"]) if named else options["kind"]
@@ -229,26 +232,24 @@ def write(
     options: Mapping[str, Any],
     compute: Callable[[Any], Any],
     write_parquet: Callable[[Any, Path], None] | None = None,
-    render: Callable[[Any, str, int | None], str] | None = None,
+    render: Callable[[Any, str, int | None], str] = rendered,
     opened: AbstractContextManager[Any] | None = None,
 ) -> None:
     """Write the result of `compute` in the format and to the file of the options.
 
     Args:
         write_parquet: writes the result as Parquet straight from the engine.
-        render: lays out the result as text; by default, the result is a data frame.
+        render: lays out the result as text.
         opened: opens the object passed to `compute`; by default, an evaluator.
     """
-    from sqlmetrics.cli.layout import format_of, render_frame
     from sqlmetrics.files import whole_file
 
-    render = render or render_frame
     target = options["output"]
     if target == "":
         raise UsageError("-o: the file name is empty")
     path = None if target in (None, "-") else Path(target)
     given = options["kind"]
-    kind = (given or default_format()) if path is None else format_of(path, given)
+    kind = (given or _default_format()) if path is None else format_of(path, given)
     gates = Gates(options)
     with record_kept(options) as keep:
         with opened or evaluator_of(options) as evaluator:
@@ -270,7 +271,7 @@ def write(
                         text = gates.text(result, kind, options["digits"], render)
                         temporary.write_text(text, encoding="utf-8")
         if path is None:
-            show(text, kind)
+            show(text, FORMATS[kind].kind)
     gates.check()
 
 
@@ -289,11 +290,17 @@ def evaluator_or_error(options: Mapping[str, Any]) -> Iterator[Evaluator | DataE
 def check_not_parquet(options: Mapping[str, Any], what: str) -> None:
     """Raise a UsageError if the output is a Parquet file."""
     if str(options["output"]).endswith(".parquet"):
+        *others, last = [suffix for suffix in SUFFIXES if suffix not in PARQUET.suffixes]
         raise UsageError(
-            f"-o: {what} cannot be written as Parquet; use .csv, .json, .jsonl, .md, .tex or .txt"
+            f"-o: {what} cannot be written as Parquet; use {', '.join(others)} or {last}"
         )
 
 
-def default_format() -> str:
-    """Return the format for stdout: table on a terminal, csv in a pipe."""
+def show_rows(rows: Rows, kind: str | None) -> None:
+    """Write rows to stdout; by default as a table on a terminal, and as CSV in a pipe."""
+    kind = kind or _default_format()
+    show(rendered(rows, kind, None), FORMATS[kind].kind)
+
+
+def _default_format() -> str:
     return "table" if sys.stdout.isatty() else "csv"

@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
-from sqlmetrics.cli.layout import render_frame
+from sqlmetrics.cli.formats import rendered
 from sqlmetrics.cli.options import GROUPS
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.definitions import DEFAULT_K
@@ -320,7 +320,7 @@ def test_a_table_for_papers() -> None:
 def test_latex_rows_that_begin_with_an_argument_of_the_row_above() -> None:
     names = ["[2pt]", "*", "a[1]", "", "-"]
     frame = pd.DataFrame({"*metric": names, "value": 0.5})
-    lines = render_frame(frame, "latex", 1).splitlines()
+    lines = rendered(frame, "latex", 1).splitlines()
     assert lines[3:-2] == [
         "{}*metric & value \\\\",
         "\\midrule",
