@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import inspect
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +30,15 @@ if TYPE_CHECKING:
 _PROGRESS_AFTER = 1.0  # seconds until a progress bar appears
 
 
-def asked_of(metrics: Sequence[str], options: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return the arguments of a method of the evaluator: metrics, cutoffs and further options."""
-    asked: dict[str, Any] = {"metrics": metrics or None, "k": cutoffs_of(options)}
-    asked |= {name: options[name] for name in names}
-    for name in {"by", "by_item"} & {*names}:
+def asked_of(
+    method: Callable[..., Any], metrics: Sequence[str], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of a method of the evaluator: every parameter that has an option."""
+    asked = {
+        name: options[name] for name in inspect.signature(method).parameters if name in options
+    }
+    asked |= {"metrics": metrics or None, "k": cutoffs_of(options)}
+    for name in {"by", "by_item"} & asked.keys():
         # split at commas, except inside parentheses
         parts = [part for text in asked[name] for part in re.split(r",(?![^(]*\))", text)]
         asked[name] = parts or None

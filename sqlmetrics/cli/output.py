@@ -23,7 +23,6 @@ from sqlmetrics.cli.formats import (
     rendered,
     rows_of,
 )
-from sqlmetrics.cli.options import COMPARED, EVALUATED, GATED, PER_USER
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
 from sqlmetrics.texts.terminal import say, show
 
@@ -143,20 +142,22 @@ def _same(path: str, other: str | None) -> bool:
 
 def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) -> None:
     """Compute means over users or per-user values, and write them."""
-    asked = asked_of(metrics, options, *(PER_USER if per_user else EVALUATED))
-    gates = {} if per_user else {name: options[name] for name in GATED}
+    from sqlmetrics.evaluator import Evaluator
+
+    method = Evaluator.per_user if per_user else Evaluator.evaluate
+    asked = asked_of(method, metrics, options)
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
-        method = evaluator.per_user if per_user else evaluator.evaluate
-        return method(**asked, **gates)
+        return method(evaluator, **asked)
 
     def means(evaluator: Evaluator) -> Rows:
-        return evaluator.rows(**asked, **gates)
+        return evaluator.rows(**asked)
 
     def write_parquet(evaluator: Evaluator, path: Path | str) -> None:
-        evaluator.write_parquet(path, per_user=per_user, force=options["force"], **asked)
+        values = {name: value for name, value in asked.items() if name != "fail_if"}
+        evaluator.write_parquet(path, per_user=per_user, force=options["force"], **values)
 
-    if gates and gates["fail_if"] and str(options["output"]).endswith(".parquet"):
+    if asked.get("fail_if") and str(options["output"]).endswith(".parquet"):
         write(options, compute)  # the gates judge the rows, which the engine would not return
     elif options["engine"] != "spark" and not per_user:
         write(options, means, write_parquet)
@@ -181,9 +182,10 @@ def verify_values(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
                 "differs; remove it"
             )
     counts: list[int] = []
+    asked = {name: value for name, value in options.items() if name != "fail_if"}
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
-        found = evaluator.verify(**asked_of(metrics, options, *EVALUATED))
+        found = evaluator.verify(**asked_of(evaluator.evaluate, metrics, asked))
         counts.append(len(found))
         return found
 
@@ -197,7 +199,9 @@ def comparison(
     metrics: Sequence[str], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Callable[[Evaluator], pd.DataFrame]]:
     """Return the options that open the evaluator of a comparison, and the comparison."""
-    asked = asked_of(metrics, options, "baseline", *COMPARED)
+    from sqlmetrics.evaluator import Evaluator
+
+    asked = asked_of(Evaluator.compare, metrics, options)
     given = options["recommendations"]
     named = [text.partition("=")[0] for text in given] if isinstance(given, tuple) else []
     models = given if isinstance(given, dict) else named
@@ -205,8 +209,7 @@ def comparison(
     table = options["baseline"] if options["baseline"] in models else None
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
-        gates = {name: options[name] for name in GATED}
-        return evaluator.compare(**asked, **gates)
+        return evaluator.compare(**asked)
 
     return {**options, "baseline": table}, compute
 
@@ -273,6 +276,20 @@ def write(
         if path is None:
             show(text, FORMATS[kind].kind)
     gates.check()
+
+
+def write_text(target: str | None, force: bool, text: Callable[[], str]) -> None:
+    """Write a text for programs to a file, or to stdout for None and -."""
+    from sqlmetrics.files import whole_file
+
+    if target == "":
+        raise UsageError("-o: the file name is empty")
+    if target in (None, "-"):
+        show(text(), "data")
+        return
+    # a file that cannot be written is refused before the text, which takes seconds
+    with whole_file(Path(str(target)), force) as temporary:
+        temporary.write_text(text(), encoding="utf-8")
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from click.core import ParameterSource
 from sqlmetrics.cli import markdown
 from sqlmetrics.cli.arguments import asked_of, conventions_of, evaluator_of, lists_of
 from sqlmetrics.cli.formats import has_summary, rendered
-from sqlmetrics.cli.options import EVALUATED, GATED, TABLES
+from sqlmetrics.cli.options import TABLES
 from sqlmetrics.cli.output import Gates, comparison
 from sqlmetrics.cli.recorded import let_read
 from sqlmetrics.cli.replay import Reads
@@ -159,7 +159,7 @@ class Suite:
         else:
 
             def compute(evaluator: Evaluator) -> Any:
-                return evaluator.rows(**asked_of(metrics, options, *EVALUATED, *GATED))
+                return evaluator.rows(**asked_of(evaluator.evaluate, metrics, options))
 
         with evaluator_of({**options, "output": self._output}) as evaluator:
             gates.result_of(compute, evaluator)
