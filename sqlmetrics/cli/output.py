@@ -182,10 +182,9 @@ def verify_values(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
                 "differs; remove it"
             )
     counts: list[int] = []
-    asked = {name: value for name, value in options.items() if name != "fail_if"}
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
-        found = evaluator.verify(**asked_of(evaluator.evaluate, metrics, asked))
+        found = evaluator.verify(**asked_of(evaluator.evaluate, metrics, options))
         counts.append(len(found))
         return found
 

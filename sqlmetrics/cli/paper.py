@@ -80,7 +80,12 @@ def paper_table(
 
 def display_names(catalog: Catalog, frame: pd.DataFrame) -> dict[str, str]:
     """Map the columns of a leaderboard to their names in papers: `Model`, `nDCG@10`."""
-    names = {name: catalog.display_name(parse_spec(name)) for name in marked_columns(frame)}
+    specs = {column: parse_spec(column) for column in marked_columns(frame)}
+    names = {
+        column: catalog.display_name(spec)
+        for column, spec in specs.items()
+        if spec.metric in catalog.metrics  # it may be of templates that the catalog lacks
+    }
     runs = {"n_runs": "Runs"} if "n_runs" in frame.columns else {}
     return {"model": "Model", "n_users": "Users", **runs, **names}
 

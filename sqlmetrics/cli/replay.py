@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -143,28 +142,20 @@ def _shape(option: click.Parameter) -> Any:
         return _Several
     if isinstance(option, click.Option) and option.is_flag:
         return _Flag
-    numbers = {"integer": int, "float": float}
-    return numbers.get(option.type.name, str if option.default else str | None)
+    shapes = {"integer": int, "float": float, "choice": str}
+    return shapes.get(option.type.name, str | None)
 
 
 # ---- options ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Again:
-    """The options of a repeated run, and the files and folders that only the record names.
-
-    `reads` maps the purpose of these files, such as a table, to their names in printable form.
-    """
-
-    options: dict[str, Any]
-    reads: dict[str, str]
-
-
 def again(
     record: Mapping[str, Any], typed: Mapping[str, Any], is_typed: Callable[[str], bool]
-) -> Again:
-    """Return the options of a recorded command; typed options override those of the record.
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the options of a repeated run, and the files and folders that only the record names.
+
+    Typed options override those of the record. The files are named in printable form, by their
+    purpose, such as a table.
 
     For options of the form NAME=VALUE (--set, --column, --where, -r NAME=FILE), a typed option
     overrides only the one with the same name.
@@ -219,7 +210,7 @@ def again(
     put("baseline", given.get("baseline"))
     for name in set(asked) - {"metrics", "k"}:
         put(name, tuple(_several(asked[name])) if name in ("by", "by_item") else asked[name])
-    return Again(options, reads.named)
+    return options, reads.named
 
 
 class Reads:
