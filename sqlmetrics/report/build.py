@@ -146,21 +146,12 @@ def _facts(
         label(request) for request in study.main if request.higher_is_better is False
     ]:
         facts.append(("Lower is better", ", ".join(low_is_good)))
-    facts += [(_TABLE[table], what) for table, what in sources.items()]
+    facts += [
+        ("Held-out interactions" if table == "interactions" else table.capitalize(), what)
+        for table, what in sources.items()
+    ]
     facts += [(f"Filter on {table}", condition) for table, condition in conditions.items()]
     return facts
-
-
-_TABLE = {
-    "recommendations": "Recommendations",
-    "interactions": "Held-out interactions",
-    "history": "History",
-    "items": "Items",
-    "users": "Users",
-    "aspects": "Aspects",
-    "baseline": "Baseline",
-    "logs": "Logs",
-}
 
 
 def _leaderboard(study: Study) -> Leaderboard:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
@@ -22,7 +22,7 @@ class Cutoffs(Kind):
 
     name = "cutoffs"
     needs = "pass several cutoffs, e.g. k=[1, 5, 10]"
-    _titles: Mapping[str, str] = {"model": "model", "k": "cutoff", **parts.VALUE}
+    _columns = ("model", "k", *parts.VALUES)
 
     def rows(self, study: Study) -> pd.DataFrame:
         """Return the values at all cutoffs, as `Evaluator.evaluate` does."""
@@ -43,21 +43,21 @@ class Cutoffs(Kind):
                 str(metric),
                 "",
                 self._chart(own, study, str(metric)),
-                titled(own, self._titles),
+                titled(own, *self._columns),
                 f"{metric} by cutoff; at {k}: {listing(own, f'{metric}@{k}')}",
                 joined(note, of_cutoffs),
                 wide=False,
             )
 
     def _chart(self, rows: pd.DataFrame, study: Study, metric: str) -> Any:
-        base = parts.chart_of(rows, *self._titles)
+        base = parts.chart_of(rows, *self._columns)
         x = alt.X("k:Q", title="cutoff", scale=alt.Scale(zero=False, nice=False, padding=8))
         x = x.axis(values=sorted({int(k) for k in rows["k"]}), format="d", grid=False)
         y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
         color, shape = parts.of_model(study.shown)
         band = base.transform_filter("isValid(datum.ci_low)").mark_area(opacity=0.15)
         low = alt.Y("ci_low:Q", title=None)
-        tips = parts.tooltip(rows, {**self._titles, "value": metric})
+        tips = parts.tooltip(rows, *self._columns, value=metric)
         layers = [
             band.encode(x, low, y2="ci_high:Q", color=color),
             base.mark_line().encode(x, y, color=color),

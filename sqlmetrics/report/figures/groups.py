@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import altair as alt
@@ -10,8 +10,8 @@ import pandas as pd
 
 from sqlmetrics.report.analysis import Study
 from sqlmetrics.report.figures import parts
-from sqlmetrics.report.figures.kind import Drawn, Kind, in_lists, in_top, percent, titled
-from sqlmetrics.report.limits import HEARD, joined, largest
+from sqlmetrics.report.figures.kind import Drawn, Kind, heard, in_lists, in_top, percent, titled
+from sqlmetrics.report.limits import joined, largest
 from sqlmetrics.sql.query_graph import Node
 
 # column that groups items -> the stage with the parts of items in groups, and its column of parts
@@ -19,7 +19,7 @@ _SHARES = {
     "item_group": ("item_group_shares", "group_share"),
     "category": ("item_category_shares", "category_share"),
 }
-_INTERVAL = {"ci_low": "interval from", "ci_high": "to", "n_users": "users"}
+_INTERVAL = ("ci_low", "ci_high", "n_users")
 
 
 class GroupExposure(Kind):
@@ -31,14 +31,6 @@ class GroupExposure(Kind):
         "exposure by group of items",
         "the column item_group or category of the table items",
     )
-    _titles: Mapping[str, str] = {
-        "value": "share of the exposure",
-        "ci_low": "interval from",
-        "ci_high": "to",
-        "history": "share of the histories",
-        "catalogue": "share of the catalogue",
-        "n_users": "users",
-    }
 
     def rows(self, study: Study) -> pd.DataFrame:
         """Return the exposure of groups of items: `group, model, value, ci_low, ci_high, n_users`.
@@ -71,7 +63,9 @@ class GroupExposure(Kind):
             "history": " Grey lines: mean share of the histories of these users.",
         }
         references = [name for name in known if rows[name].notna().any()]
-        titles = {"group": named, "model": "model", **self._titles}
+        columns = ("group", "model", "value", "ci_low", "ci_high", "history", "catalogue",
+                   "n_users")  # fmt: skip
+        present = [name for name in columns if rows[name].notna().any()]
         yield Drawn(
             self.name,
             f"Exposure by {named}",
@@ -80,30 +74,30 @@ class GroupExposure(Kind):
             "with several groups counts in parts."
             + "".join(known[name] for name in references),
             self._chart(rows, study, references),
-            titled(rows, {
-                name: title for name, title in titles.items() if rows[name].notna().any()
-            }),
-            f"Exposure by {named}: {_heard(rows, 'value')}",
+            titled(rows, *present, group=named, value="share of the exposure"),
+            f"Exposure by {named}: "
+            + heard(rows, "group", "value", percent),
             joined(of_groups, note),
         )  # fmt: skip
 
     def _chart(self, rows: pd.DataFrame, study: Study, references: list[str]) -> Any:
         title = "mean share of the exposure"
-        titles = {"group": "group", "model": "model", "value": "share of the exposure", **_INTERVAL}
         y = parts.rows_of("group", rows["group"], grid=True, tickBand="extent")
         layers = []
         for name in references:
-            own = {"group": "group", name: self._titles[name]}
-            base = parts.chart_of(rows.drop_duplicates("group"), *own).encode(
-                alt.X(f"{name}:Q", title=title), y, tooltip=parts.tooltip(rows, own, parts.SHARE)
-            )
+            tips = parts.tooltip(rows, "group", name, number=parts.SHARE)
+            base = parts.chart_of(rows.drop_duplicates("group"), "group", name)
+            base = base.encode(alt.X(f"{name}:Q", title=title), y, tooltip=tips)
             layers.append(
                 base.mark_bar(opacity=0.25, color=parts.GREY)
                 if name == "catalogue"
                 else base.mark_tick(color=parts.GREY, thickness=2)
             )
         x = alt.X("value:Q", title=title).axis(tickCount=parts.TICKS, format=parts.SHARE)
-        return _in_rows(rows, study, titles, x, title, layers)
+        columns = ("group", "model", "value", *_INTERVAL)
+        tips = parts.tooltip(rows, *columns, number=parts.SHARE, value="share of the exposure")
+        base = parts.chart_of(rows, *columns)
+        return parts.in_rows(base, x, title, "group", rows["group"], study.shown, tips, layers)
 
 
 class Calibration(Kind):
@@ -115,13 +109,7 @@ class Calibration(Kind):
         "calibration by category",
         "the table history and the column category of the table items",
     )
-    _titles: Mapping[str, str] = {
-        "model": "model",
-        "listed": "share in the lists",
-        "known": "share in the histories",
-        "difference": "difference",
-        **_INTERVAL,
-    }
+    _columns = ("group", "model", "listed", "known", "difference", *_INTERVAL)
 
     def rows(self, study: Study) -> pd.DataFrame:
         """Return the shares of categories in lists and histories, over users who have both.
@@ -139,9 +127,6 @@ class Calibration(Kind):
         rows, named, of_groups = _named_groups(
             rows, study, "category", ["listed", "known"], "smaller categories"
         )
-        title = "share in the lists − share in the histories"
-        x = alt.X("difference:Q", title=title).scale(padding=12)
-        x = x.axis(tickCount=parts.TICKS, format=parts.SHARE)
         yield Drawn(
             self.name,
             f"Calibration by {named}",
@@ -149,18 +134,20 @@ class Calibration(Kind):
             "in the history of the same user, with confidence intervals. Below 0, the lists "
             "have less of the category than the histories. All ranks have the same weight; an "
             "item with several categories counts in parts.",
-            _in_rows(
-                rows,
-                study,
-                {"group": "category", **self._titles},
-                x,
-                title,
-                [parts.zero_line()],
-            ),
-            titled(rows, {"group": named, **self._titles}),
-            f"Share in the lists minus share in the histories: {_heard(rows, 'difference')}",
+            self._chart(rows, study),
+            titled(rows, *self._columns, group=named),
+            "Share in the lists minus share in the histories: "
+            + heard(rows, "group", "difference", percent),
             joined(of_groups, note),
         )
+
+    def _chart(self, rows: pd.DataFrame, study: Study) -> Any:
+        title = "share in the lists − share in the histories"
+        x = alt.X("difference:Q", title=title).scale(padding=12)
+        x = x.axis(tickCount=parts.TICKS, format=parts.SHARE)
+        tips = parts.tooltip(rows, *self._columns, number=parts.SHARE, group="category")
+        base, below = parts.chart_of(rows, *self._columns), [parts.zero_line()]
+        return parts.in_rows(base, x, title, "group", rows["group"], study.shown, tips, below)
 
 
 def grouped_by(study: Study) -> str | None:
@@ -220,16 +207,3 @@ def _named_groups(
     sizes = rows[by].max(axis=1).groupby(rows["group"], sort=False).max().fillna(0)
     rows, note = largest(rows, "group", sizes, by_size=True, what=what)
     return rows, named, note
-
-
-def _heard(rows: pd.DataFrame, column: str) -> str:
-    first = rows.head(HEARD).to_dict("records")
-    return "; ".join(f"{row['group']}, {row['model']} {percent(row[column])}" for row in first)
-
-
-def _in_rows(
-    rows: pd.DataFrame, study: Study, titles: Mapping[str, str], x: alt.X, title: str,
-    below: Iterable[alt.Chart] = (),
-) -> Any:  # fmt: skip
-    base, tips = parts.chart_of(rows, *titles), parts.tooltip(rows, titles, parts.SHARE)
-    return parts.in_rows(base, x, title, "group", rows["group"], study.shown, tips, below)

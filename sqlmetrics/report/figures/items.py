@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
@@ -22,12 +22,7 @@ class Exposure(Kind):
 
     name = "exposure"
     needs = "there are no recommendations"
-    _titles: Mapping[str, str] = {
-        "model": "model",
-        "share_of_items": "share of items",
-        "share_of_recommendations": "share of recommendations",
-        "gini": "Gini coefficient",
-    }
+    _columns = ("model", "share_of_items", "share_of_recommendations", "gini")
 
     def rows(self, study: Study) -> pd.DataFrame:
         """Return the points of the curves.
@@ -58,7 +53,7 @@ class Exposure(Kind):
             "recommended equally often; the further a curve is below it, the fewer items "
             "receive most of the recommendations.",
             self._chart(rows, study),
-            titled(rows, self._titles),
+            titled(rows, *self._columns),
             "Lorenz curves of the recommendations over items. Gini coefficients: "
             + ", ".join(f"{model} {number(gini)}" for model, gini in ginis.items()),
             note,
@@ -73,9 +68,9 @@ class Exposure(Kind):
         ends = pd.DataFrame({"share_of_items": [0], "share_of_recommendations": [0], "end": [1]})
         diagonal = alt.Chart(ends).mark_rule(style="reference").encode(x, y, x2="end:Q", y2="end:Q")
         color, _ = parts.of_model(study.shown)
-        base = parts.chart_of(rows, *self._titles)
+        base = parts.chart_of(rows, *self._columns)
         lines = base.mark_line(point=alt.OverlayMarkDef(size=40, opacity=0)).encode(
-            x, y, color=color, order="share_of_items:Q", tooltip=parts.tooltip(rows, self._titles)
+            x, y, color=color, order="share_of_items:Q", tooltip=parts.tooltip(rows, *self._columns)
         )
         return parts.layered(diagonal, lines)
 
@@ -86,7 +81,7 @@ class Popularity(Kind):
     name = "popularity"
     needs = "pass the table history"
     missing = ("popularity bias", "the table history")
-    _titles: Mapping[str, str] = {"model": "model", "group": "items", "share": "share"}
+    _columns = ("model", "group", "share")
     _tenths = ("top 10%", *(f"–{10 * number}%" for number in range(2, 11)))
 
     def rows(self, study: Study) -> pd.DataFrame:
@@ -119,7 +114,7 @@ class Popularity(Kind):
             "ordered by popularity in the history. Grey bars show the shares in the history "
             "itself.",
             self._chart(rows, study),
-            titled(table, self._titles),
+            titled(table, *self._columns, group="items"),
             "Share of recommendations for the most popular tenth of the items: "
             + ", ".join(f"{row['model']} {100 * row['share']:.0f} %" for row in top),
             note,
@@ -133,13 +128,13 @@ class Popularity(Kind):
         x = x.axis(labelAngle=0, labelOverlap=True)
         y = alt.Y("share:Q", title="share").axis(format="%")
         color, shape = parts.of_model(study.shown)
-        known = {"group": "items", "share": "share of the history"}
-        steps = parts.chart_of(history, *known).mark_bar(opacity=0.25, color=parts.GREY)
-        titles = {**self._titles, "share": "share of recommendations"}
-        base = parts.chart_of(rows, *titles)
-        tips = parts.tooltip(rows, titles)
+        tips = parts.tooltip(history, "group", "share", group="items", share="share of the history")
+        steps = parts.chart_of(history, "group", "share").mark_bar(opacity=0.25, color=parts.GREY)
+        steps = steps.encode(x, y, tooltip=tips)
+        base = parts.chart_of(rows, *self._columns)
+        tips = parts.tooltip(rows, *self._columns, group="items", share="share of recommendations")
         return parts.layered(
-            steps.encode(x, y, tooltip=parts.tooltip(history, known)),
+            steps,
             base.mark_line(opacity=0.6).encode(x, y, color=color),
             parts.points(base, 60, x, y, color=color, shape=shape, tooltip=tips),
         )

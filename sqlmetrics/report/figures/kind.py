@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -14,10 +14,8 @@ import pandas as pd
 from sqlmetrics.errors import UsageError
 from sqlmetrics.report.analysis import Study, label
 from sqlmetrics.report.content import Cell, Figure, FigureTable
-from sqlmetrics.report.limits import ROWS, SHOWN, best_models
-
-if TYPE_CHECKING:
-    from sqlmetrics.report.figures.parts import Chart
+from sqlmetrics.report.figures.parts import TITLES, Chart
+from sqlmetrics.report.limits import HEARD, ROWS, SHOWN, best_models
 
 _HEIGHT, _WIDTH = 220, 480
 
@@ -71,16 +69,8 @@ class Drawn:
 
     def figure(self) -> Figure:
         """Return the figure for the page, with a chart as wide as its container."""
-        return Figure(
-            name=self.name,
-            title=self.title,
-            text=self.text,
-            chart=_specification(self.sized("container")),
-            alternative=self.alternative,
-            table=_table_of(self.table),
-            note=self.note,
-            wide=self.wide,
-        )
+        chart, table = _specification(self.sized("container")), _table_of(self.table)
+        return Figure(**{**vars(self), "chart": chart, "table": table})
 
     def sized(self, width: int | str) -> Chart:
         """Return the chart with this width, and the usual height unless it has its own."""
@@ -139,9 +129,9 @@ def _cell(value: Any) -> Cell:
 # ---- sentences ----------------------------------------------------------------------------------
 
 
-def titled(rows: pd.DataFrame, titles: Mapping[str, str]) -> pd.DataFrame:
-    """Select columns and give them readable names: the table of a figure."""
-    return rows[list(titles)].rename(columns=titles)
+def titled(rows: pd.DataFrame, *columns: str, **titles: str) -> pd.DataFrame:
+    """Select columns and give them readable names, those in `titles` or the usual ones."""
+    return rows[list(columns)].rename(columns={**TITLES, **titles})
 
 
 def primary_first(rows: pd.DataFrame, study: Study) -> tuple[pd.DataFrame, str]:
@@ -173,6 +163,14 @@ def listing(rows: pd.DataFrame, metric: str) -> str:
     """List the models with their values of a metric."""
     own = rows[rows["label"] == metric]
     return ", ".join(f"{row['model']} {number(row['value'])}" for row in own.to_dict("records"))
+
+
+def heard(rows: pd.DataFrame, where: str, value: str, text: Callable[[Any], str] = number) -> str:
+    """List the first values, each with its slice or group, and its model."""
+    return "; ".join(
+        f"{row[where]}, {row['model']} {text(row[value])}"
+        for row in rows.head(HEARD).to_dict("records")
+    )
 
 
 def in_top(study: Study) -> str:

@@ -29,7 +29,7 @@ class Scores(Kind):
     name = "scores"
     needs = "pass several models"
     most = LISTED
-    _titles: Mapping[str, str] = {"model": "model", "label": "metric", **parts.VALUE}
+    _columns = ("model", "label", *parts.VALUES)
 
     def rows(self, study: Study) -> pd.DataFrame:
         """Return the values at the main cutoff, as `Evaluator.evaluate` does."""
@@ -49,7 +49,7 @@ class Scores(Kind):
             "A point is the value of a model. A line is the confidence interval of the value, "
             "if there is one." + tested * bool(len(study.from_best)),
             self._chart(rows, study),
-            titled(rows, self._titles),
+            titled(rows, *self._columns),
             f"Values of {len(study.listed)} models by {metric}: {listing(rows, metric)}",
             note,
         )
@@ -57,10 +57,10 @@ class Scores(Kind):
     def _chart(self, rows: pd.DataFrame, study: Study) -> Any:
         metric = parts.metric_menu(rows)
         rows = rows.assign(coloured=rows["model"].isin(study.shown))
-        base = parts.of_metric(rows, metric, *self._titles, "coloured")
+        base = parts.of_metric(rows, metric, *self._columns, "coloured")
         color, shape = parts.of_some(study.shown)
         y, x = parts.rows_of("model", study.listed), parts.value_axis()
-        tips = parts.tooltip(rows, self._titles)
+        tips = parts.tooltip(rows, *self._columns)
         return (
             parts.layered(
                 parts.intervals(base, y, None, color=color),
@@ -77,11 +77,10 @@ class AgainstBest(Kind):
     name = "against_best"
     needs = "pass several models and metrics with per-user values"
     most = LISTED
-    _titles: Mapping[str, str] = {
-        "label": "metric", "model": "model", "baseline": "best", "difference": "difference",
-        "ci_low": "interval from", "ci_high": "to", "p_value": "p", "p_adjusted": "corrected p",
-        "wins": "better for", "ties": "equal for", "losses": "worse for", "verdict": "verdict",
-    }  # fmt: skip
+    _columns = (
+        "label", "model", "baseline", "difference", "ci_low", "ci_high", "p_value", "p_adjusted",
+        "wins", "ties", "losses", "verdict",
+    )  # fmt: skip
 
     def rows(self, study: Study) -> pd.DataFrame:
         """Return the comparisons with the best model of each metric."""
@@ -100,7 +99,7 @@ class AgainstBest(Kind):
             f"significantly worse if p{corrected} is below {how.alpha:g}."
             + _about_intervals(study, n_tested),
             self._chart(rows, study),
-            titled(rows, self._titles),
+            titled(rows, *self._columns, baseline="best"),
             f"Differences to the best model by {metric}: "
             + "; ".join(
                 f"{row['model']} {number(row['difference'])}, {row['verdict']}"
@@ -114,7 +113,7 @@ class AgainstBest(Kind):
         names = ("model", "baseline", "label", "difference", "ci_low", "ci_high", "p_value",
                  "p_adjusted", "verdict")  # fmt: skip
         base = parts.of_metric(rows, metric, *names)
-        tips = parts.tooltip(rows, {name: self._titles[name] for name in names})
+        tips = parts.tooltip(rows, *names, baseline="best")
         models, verdicts = set(rows["model"]), set(rows["verdict"])
         y = parts.rows_of("model", (model for model in study.listed if model in models))
         title = "difference to the best model"

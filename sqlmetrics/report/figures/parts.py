@@ -6,7 +6,7 @@ the same colour and point shape in all charts, given by its position among the m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import altair as alt
@@ -21,8 +21,17 @@ TICKS = 8
 ROW = 20  # height in pixels of one row, for charts whose height depends on the number of rows
 GREY = "#858d97"  # of models without a colour, and of values to compare with
 OUTCOMES = ("worse", "equal", "better")
-# columns of values and their titles, in tables and tooltips
-VALUE = {"value": "value", "ci_low": "interval from", "ci_high": "to", "n_users": "users"}
+VALUES = ("value", "ci_low", "ci_high", "n_users")
+# columns and their titles in tables and tooltips, where a figure has no other title
+TITLES = {
+    "label": "metric", "k": "cutoff", "n_users": "users", "count": "number of users",
+    "ci_low": "interval from", "ci_high": "to", "p_value": "p", "p_adjusted": "corrected p",
+    "low": "from", "high": "to", "wins": "better for", "ties": "equal for", "losses": "worse for",
+    "baseline": "compared with", "pair_name": "models", "outcome": "the first model is",
+    "share_of_items": "share of items", "share_of_recommendations": "share of recommendations",
+    "gini": "Gini coefficient", "listed": "share in the lists", "known": "share in the histories",
+    "history": "share of the histories", "catalogue": "share of the catalogue",
+}  # fmt: skip
 _FORMATS = {
     "n_users": ",", "count": ",", "k": "d", "share": SHARE, "share_of_items": SHARE,
     "share_of_recommendations": SHARE,
@@ -168,12 +177,13 @@ def zero_line() -> Any:
 
 
 def tooltip(
-    rows: pd.DataFrame, titles: Mapping[str, str], number: str = ".4~g"
+    rows: pd.DataFrame, *columns: str, number: str = ".4~g", **titles: str
 ) -> list[alt.Tooltip]:
     """Return a tooltip: texts, counts, shares as per cent, and other numbers in a format."""
+    titles = {**TITLES, **titles}
     return [
-        alt.Tooltip(f"{name}:Q", title=title, format=_FORMATS.get(name, number))
+        alt.Tooltip(f"{name}:Q", title=titles.get(name, name), format=_FORMATS.get(name, number))
         if pd.api.types.is_numeric_dtype(rows[name])
-        else alt.Tooltip(f"{name}:N", title=title)
-        for name, title in titles.items()
+        else alt.Tooltip(f"{name}:N", title=titles.get(name, name))
+        for name in columns
     ]

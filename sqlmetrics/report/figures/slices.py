@@ -11,8 +11,10 @@ import pandas as pd
 from sqlmetrics.plan.slices import Slicing, warn_of_empty_slices
 from sqlmetrics.report.analysis import LIFTS, Study
 from sqlmetrics.report.figures import parts
-from sqlmetrics.report.figures.kind import Drawn, Kind, in_lists, number, primary_first, titled
-from sqlmetrics.report.limits import HEARD, joined, largest
+from sqlmetrics.report.figures.kind import Drawn, Kind, heard, in_lists, primary_first, titled
+from sqlmetrics.report.limits import joined, largest
+
+_COLUMNS = ("slice", "model", "label", *parts.VALUES)
 
 
 class Slices(Kind):
@@ -51,8 +53,9 @@ class Slices(Kind):
                 f"Values by {by}" + " of relevant items" * of_items,
                 complete * of_items + f"Numbers in brackets: users that {metric} is averaged over.",
                 _chart(own, study, menu),
-                titled(own, {"slice": str(by), "model": "model", "label": "metric", **parts.VALUE}),
-                f"Values of every model by {by}: {_heard(own, metric)}",
+                titled(own, *_COLUMNS, slice=str(by)),
+                f"Values of every model by {by}: "
+                + heard(own[own["label"] == metric], "slice", "value"),
                 joined(of_slices, note),
             )
 
@@ -89,7 +92,6 @@ class PopularityLift(Kind):
             return
         rows, _ = largest(rows, "slice", _sizes(rows), by_size=False)
         rows, metric = with_sizes(rows, _sizes(rows)), str(rows["label"].iloc[0])
-        titles = {"slice": "activity", "model": "model", "label": "metric", **parts.VALUE}
         yield Drawn(
             self.name,
             "Popularity lift by activity",
@@ -98,8 +100,9 @@ class PopularityLift(Kind):
             "0, both are equally popular; at 1, recommended items are twice as popular. "
             "Numbers in brackets: users.",
             _chart(rows, study, "lift", [parts.zero_line()]),
-            titled(rows, titles),
-            f"{metric} by activity of users: {_heard(rows, metric)}",
+            titled(rows, *_COLUMNS, slice="activity"),
+            f"{metric} by activity of users: "
+            + heard(rows[rows["label"] == metric], "slice", "value"),
             note,
         )
 
@@ -114,11 +117,6 @@ def with_sizes(rows: pd.DataFrame, sizes: pd.Series[int]) -> pd.DataFrame:
     return rows.assign(slice=[f"{name} ({sizes[name]:,})" for name in rows["slice"]])
 
 
-def _heard(rows: pd.DataFrame, metric: str) -> str:
-    own = rows[rows["label"] == metric].head(HEARD).to_dict("records")
-    return "; ".join(f"{row['slice']}, {row['model']} {number(row['value'])}" for row in own)
-
-
 def _chart(rows: pd.DataFrame, study: Study, menu: str, below: Iterable[alt.Chart] = ()) -> Any:
     """Draw the value of every model in every slice, with a menu to choose the metric.
 
@@ -126,9 +124,8 @@ def _chart(rows: pd.DataFrame, study: Study, menu: str, below: Iterable[alt.Char
     combined.
     """
     metric = parts.metric_menu(rows, name=menu)
-    titles = {"slice": "slice", "model": "model", "label": "metric", **parts.VALUE}
-    base = parts.of_metric(rows, metric, *titles)
+    base = parts.of_metric(rows, metric, *_COLUMNS)
     return parts.in_rows(
         base, parts.value_axis(), None, "slice", rows["slice"], study.shown,
-        parts.tooltip(rows, titles), below,
+        parts.tooltip(rows, *_COLUMNS), below,
     ).add_params(metric)  # fmt: skip

@@ -76,15 +76,15 @@ class TradeOff(Kind):
 
     def _chart(self, rows: pd.DataFrame, study: Study, accuracy: str) -> Any:
         metric = parts.metric_menu(rows, "Other metric")
-        titles = {"model": "model", "accuracy": accuracy, "label": "other metric", "value": "value"}
+        names = ("model", "accuracy", "label", "value")
         rows = rows.assign(coloured=rows["model"].isin(study.shown), side=_sides(rows, study))
-        base = parts.of_metric(rows, metric, *titles, "coloured", "side")
+        base = parts.of_metric(rows, metric, *names, "coloured", "side")
         x = alt.X("accuracy:Q", title=accuracy, scale=alt.Scale(zero=False, padding=30))
         x = x.axis(tickCount=parts.TICKS)
         y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False, padding=20))
         color, shape = parts.of_some(study.shown)
-        tips = parts.tooltip(rows, titles)
-        names = [
+        tips = parts.tooltip(rows, *names, accuracy=accuracy, label="other metric")
+        texts = [
             base.transform_filter(f"datum.side === '{side}'")
             .mark_text(limit=140, **marks)
             .encode(x, y, text="model:N")
@@ -92,7 +92,7 @@ class TradeOff(Kind):
             if side in set(rows["side"])
         ]
         points = parts.points(base, 110, x, y, color=color, shape=shape, tooltip=tips)
-        chart = parts.layered(points, *names).add_params(metric)
+        chart = parts.layered(points, *texts).add_params(metric)
         return chart.properties(height=_TALL) if len(study.listed) > len(study.shown) else chart
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import altair as alt
@@ -23,14 +23,7 @@ class Distribution(Kind):
 
     name = "distribution"
     needs = "pass a metric with per-user values"
-    _titles: Mapping[str, str] = {
-        "model": "model",
-        "label": "metric",
-        "low": "from",
-        "high": "to",
-        "n_users": "users",
-        "share": "share",
-    }
+    _columns = ("model", "label", "low", "high", "n_users", "share")
 
     def rows(self, study: Study) -> pd.DataFrame:
         """Return the bins, also empty ones: `model, label, low, high, n_users, share`."""
@@ -56,7 +49,7 @@ class Distribution(Kind):
             if len(study.models) > 1
             else "The height of a bar is the share of users with a value in its range.",
             self._chart(rows, study),
-            titled(rows[(rows["n_users"] > 0) & (rows["label"] == metric)], self._titles),
+            titled(rows[(rows["n_users"] > 0) & (rows["label"] == metric)], *self._columns),
             "Histogram of per-user values for the chosen metric and models",
             note,
         )
@@ -64,10 +57,10 @@ class Distribution(Kind):
     def _chart(self, rows: pd.DataFrame, study: Study) -> Any:
         models = study.shown
         menus = [parts.metric_menu(rows), parts.menu("model", "Model", models)]
-        base = parts.of_metric(rows, menus[0], *self._titles).encode(
+        base = parts.of_metric(rows, menus[0], *self._columns).encode(
             *_axes("per-user value", zero=False),
             x2="high:Q",
-            tooltip=parts.tooltip(rows, self._titles),
+            tooltip=parts.tooltip(rows, *self._columns),
         )
         color, _ = parts.of_model(models, legend=False)
         filled = base.transform_filter("datum.model === model")
@@ -87,24 +80,8 @@ class Differences(Kind):
     name = "differences"
     needs = "pass several models and metrics with per-user values"
     most, verb = PAIRED, "paired"
-    _titles: Mapping[str, str] = {
-        "model": "model",
-        "baseline": "compared with",
-        "label": "metric",
-        "low": "from",
-        "high": "to",
-        "outcome": "the first model is",
-        "n_users": "users",
-        "share": "share",
-    }
-    _tips: Mapping[str, str] = {
-        "pair_name": "models",
-        "outcome": "the first model is",
-        "low": "from",
-        "high": "to",
-        "n_users": "users",
-        "share": "share",
-    }
+    _columns = ("model", "baseline", "label", "low", "high", "outcome", "n_users", "share")
+    _tips = ("pair_name", "outcome", "low", "high", "n_users", "share")
 
     def rows(self, study: Study) -> pd.DataFrame:
         """Return the bins of the differences between pairs of models.
@@ -158,7 +135,7 @@ class Differences(Kind):
             "Distribution of per-user differences between two models. The bar at 0 shows the "
             "users for whom both models have the same value.",
             self._chart(rows),
-            titled(rows[rows["label"] == metric], self._titles),
+            titled(rows[rows["label"] == metric], *self._columns),
             "Histogram of per-user differences between the two chosen models",
             joined(note, of_metrics),
         )
@@ -168,7 +145,7 @@ class Differences(Kind):
         base = (
             parts.of_metric(rows, metric, "pair", "label", *self._tips)
             .transform_filter("datum.pair === pair")
-            .encode(color=parts.of_outcome(), tooltip=parts.tooltip(rows, self._tips))
+            .encode(color=parts.of_outcome(), tooltip=parts.tooltip(rows, *self._tips))
         )
         x, y = _axes("per-user difference", zero=True)
         bars = base.transform_filter("datum.outcome !== 'equal'").mark_bar(binSpacing=1)
@@ -184,24 +161,9 @@ class Wins(Kind):
     name = "wins"
     needs = "pass several models and a primary metric with per-user values"
     most, verb = PAIRED, "paired"
-    _titles: Mapping[str, str] = {
-        "model": "model",
-        "baseline": "compared with",
-        "by": "by",
-        "slice": "users",
-        "wins": "better for",
-        "ties": "equal for",
-        "losses": "worse for",
-        "difference": "mean difference",
-        "n_users": "number of users",
-    }
-    _tips: Mapping[str, str] = {
-        "pair_name": "models",
-        "where": "users",
-        "outcome": "the first model is",
-        "count": "number of users",
-        "share": "share",
-    }
+    _columns = ("model", "baseline", "by", "slice", "wins", "ties", "losses",
+                "difference", "n_users")  # fmt: skip
+    _tips = ("pair_name", "where", "outcome", "count", "share")
 
     def rows(self, study: Study) -> pd.DataFrame:
         """Count wins, ties and losses for pairs of models, over all users and in slices of users.
@@ -248,7 +210,13 @@ class Wins(Kind):
             f"Share of users for whom the first of two models has a better, equal or worse "
             f"{metric} than the second, over all users and in every slice.",
             self._chart(rows),
-            titled(rows, self._titles),
+            titled(
+                rows,
+                *self._columns,
+                slice="users",
+                difference="mean difference",
+                n_users="number of users",
+            ),
             "Shares of users for whom one model is better than another: "
             + "; ".join(
                 f"{row['model']} better than {row['baseline']} for {row['wins']} of "
@@ -277,7 +245,7 @@ class Wins(Kind):
                 parts.rows_of("where", long["where"]),
                 color=parts.of_outcome(ascending=False),
                 order=alt.Order("place:Q"),
-                tooltip=parts.tooltip(long, self._tips),
+                tooltip=parts.tooltip(long, *self._tips, where="users"),
             )
             .properties(height=alt.Step(parts.ROW + 4))
             .add_params(pair)
@@ -299,7 +267,7 @@ def _columns(study: Study, requests: Iterable[MetricRequest]) -> dict[str, list[
 def _of_metrics(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """Name the metrics, which have a position, in the columns `metric` and `label`."""
     requests = [study.main[position] for position in rows["position"]]
-    return rows.assign(
+    return rows.rename(columns={"share_of_users": "share"}).assign(
         metric=[request.name for request in requests], label=[label(one) for one in requests]
     )
 
