@@ -29,7 +29,7 @@ from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import LEVELS
 from sqlmetrics.metrics.spec import parse_spec
-from sqlmetrics.report import analysis, figures
+from sqlmetrics.report import limits
 
 ROOT = Path(__file__).resolve().parent.parent
 FIVE_USERS = "-r examples/five_users/recommendations.csv -i examples/five_users/interactions.csv"
@@ -186,18 +186,18 @@ def checks_table(catalog: Catalog) -> str:
 
 def limits_table() -> str:
     rows = [
-        ["models in charts with a legend, the best ones", analysis.SHOWN],
-        ["models in charts without a legend, the best ones", analysis.LISTED],
-        ["models in pairs, the best ones", analysis.PAIRED],
-        ["metrics in the differences of pairs, the primary one first", analysis.PAIRED_METRICS],
-        ["cutoffs in a chart, evenly spread", analysis.SHOWN_CUTOFFS],
-        ["slices in a chart, those with the most users", analysis.SHOWN_SLICES],
-        ["groups of items in a chart, those with the largest shares", analysis.SHOWN_SLICES],
-        ["values of a column of users that is sliced by unasked", analysis.FEW_VALUES],
-        ["rows in the table of a figure", figures._ROWS],
-        ["users among the examples, of each kind", analysis.N_EXAMPLES],
-        ["relevant items of such a user", analysis.SHOWN_TRUTH],
-        ["items of each of their lists, up to the cutoff", analysis._MOST_LISTED],
+        ["models in charts with a legend, the best ones", limits.SHOWN],
+        ["models in charts without a legend, the best ones", limits.LISTED],
+        ["models in pairs, the best ones", limits.PAIRED],
+        ["metrics in the differences of pairs, the primary one first", limits.PAIRED_METRICS],
+        ["cutoffs in a chart, evenly spread", limits.SHOWN_CUTOFFS],
+        ["slices in a chart, those with the most users", limits.SHOWN_SLICES],
+        ["groups of items in a chart, those with the largest shares", limits.SHOWN_SLICES],
+        ["values of a column of users that is sliced by unasked", limits.FEW_VALUES],
+        ["rows in the table of a figure", limits.ROWS],
+        ["users among the examples, of each kind", limits.N_EXAMPLES],
+        ["relevant items of such a user", limits.SHOWN_TRUTH],
+        ["items of each of their lists, up to the cutoff", limits.SHOWN_PLACES],
     ]
     return table(["what", "at most"], [[what, str(most)] for what, most in rows])
 

@@ -18,16 +18,14 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from sqlmetrics import interrupts
 from sqlmetrics.errors import UsageError
-from sqlmetrics.report.content import Cell, Content, Example, FigureTable, Leaderboard, Score
+from sqlmetrics.report.content import Cell, Content, FigureTable, Leaderboard, Score
 from sqlmetrics.texts.wording import rounded, with_significant
 
 _FOLDER = Path(__file__).parent
@@ -59,7 +57,6 @@ def page(content: Content) -> str:
         "breakable": _breakable,
         "json": _as_json,
         "numeric": _numeric,
-        "by_kind": _by_kind,
     }
     html = env.get_template("page.html.j2").render(
         content=content,
@@ -145,13 +142,6 @@ def _numeric(table: FigureTable) -> list[bool]:
     ]
 
 
-def _by_kind(examples: Sequence[Example]) -> list[tuple[str, list[Example]]]:
-    """Group the examples by kind, in the order of the first example of each kind."""
-    kinds = list(dict.fromkeys(example.kind for example in examples))
-    ordered = sorted(examples, key=lambda example: kinds.index(example.kind))
-    return [(kind, list(of_kind)) for kind, of_kind in groupby(ordered, lambda e: e.kind)]
-
-
 _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
@@ -202,36 +192,19 @@ def _vega() -> str:
     return _script(_bundle(version))
 
 
-_BUNDLE = """
-import sys, vl_convert
-sys.stdout.buffer.write(vl_convert.javascript_bundle(vl_version=sys.argv[1]).encode())
-"""
-
-
 def _bundle(version: str) -> str:
     """Bundle the scripts in another process.
 
     The call takes seconds and holds the interpreter lock, so in this process Ctrl-C would wait.
     """
-    command = [sys.executable, "-c", _BUNDLE, version]
+    code = "import sys, vl_convert; print(vl_convert.javascript_bundle(vl_version=sys.argv[1]))"
+    command = [sys.executable, "-X", "utf8", "-c", code, version]
     try:
         # in a new session, so that Ctrl-C in the terminal reaches only this process
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-        ) as process:
-            interrupts.add(process.kill)
-            try:
-                text, _ = process.communicate()
-            except BaseException:
-                process.kill()
-                raise
-            finally:
-                interrupts.drop(process.kill)
-        if process.returncode == 0:
-            return text.decode()
-    except OSError:  # no interpreter to start, for example where Python is embedded
-        pass
-    return str(_imported("vl_convert").javascript_bundle(vl_version=version))
+        bundled = subprocess.run(command, capture_output=True, check=True, start_new_session=True)
+    except (OSError, subprocess.CalledProcessError):  # such as where Python is embedded
+        return str(_imported("vl_convert").javascript_bundle(vl_version=version))
+    return bundled.stdout.decode().rstrip("\n")
 
 
 def require_packages() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from sqlmetrics.metrics.spec import value_text
-from sqlmetrics.report.analysis import Study, label, records
+from sqlmetrics.report.analysis import Study, label
 
 if TYPE_CHECKING:
     from sqlmetrics.metrics.conventions import Convention
@@ -18,9 +20,9 @@ def result(study: Study) -> str:
     Returns an empty text if the primary metric has no value, or several models and no direction.
     """
     name = label(study.primary)
-    rows = records(study.at_main[study.at_main["label"] == name])
-    values = {str(row.get("model", study.planner.model)): row for row in rows}
-    ranked = [model for model in study.models if not _is_missing(values[model]["value"])]
+    rows = study.at_main[study.at_main["label"] == name]
+    values = {row["model"]: row for row in rows.to_dict("records")}
+    ranked = [model for model in study.models if not pd.isna(values[model]["value"])]
     if not ranked:
         return ""
     best = values[ranked[0]]
@@ -47,11 +49,11 @@ def _verdict(study: Study, second: str, name: str) -> str:
     if not len(study.from_best):
         return ""
     of_second = (study.from_best["model"] == second) & (study.from_best["label"] == name)
-    tested = records(study.from_best[of_second & study.from_best["p_adjusted"].notna()])
-    if not tested:
+    tested = study.from_best[of_second & study.from_best["p_adjusted"].notna()]
+    if not len(tested):
         return ""
-    alpha, p_value = study.how.alpha, float(tested[0]["p_value"])
-    corrected = float(tested[0]["p_adjusted"])
+    alpha, p_value = study.how.alpha, float(tested["p_value"].iloc[0])
+    corrected = float(tested["p_adjusted"].iloc[0])
     if p_value < alpha <= corrected:
         return (
             f"; the difference is not significant after correction ({_p(corrected)}; "
@@ -75,16 +77,10 @@ def differences(conventions: Sequence[Convention], settings: Mapping[str, Any]) 
 
 
 def _interval(row: Mapping[Any, Any], study: Study) -> str:
-    if _is_missing(row["ci_low"]) or _is_missing(row["ci_high"]):
+    if pd.isna(row["ci_low"]) or pd.isna(row["ci_high"]):
         return ""
     share = f"{100 * study.how.confidence:g} %"
     return f" ({share} interval {_number(row['ci_low'])} to {_number(row['ci_high'])})"
-
-
-def _is_missing(value: Any) -> bool:
-    import pandas as pd
-
-    return bool(pd.isna(value))
 
 
 def _number(value: Any) -> str:

@@ -24,8 +24,6 @@ from sqlmetrics.report.analysis import (
     chosen_request,
     metrics_of_reports,
 )
-from sqlmetrics.report.build import content
-from sqlmetrics.report.figures import checked_kind, plotted
 from sqlmetrics.report.page import require_packages
 from sqlmetrics.run.path import own_templates_named, results, validate
 from sqlmetrics.run.printing import statement
@@ -45,6 +43,8 @@ def report(
 ) -> Report:
     """Create the report of a run; see `Evaluator.report`."""
     require_packages()
+    from sqlmetrics.report.build import content  # which needs these packages
+
     call, definitions = session.call, session.definitions
     assert call is not None
     if check is not None:
@@ -78,6 +78,10 @@ def plot(
     session: Session, figure: str, question: Question
 ) -> alt.Chart | alt.LayerChart | alt.VConcatChart:
     """Draw one of the charts of a report; see `Evaluator.plot`."""
+    require_packages()
+    from sqlmetrics.report.figures import checked_kind  # which needs these packages
+    from sqlmetrics.report.figures.kind import plotted
+
     kind = checked_kind(figure)
     with studied(session, question) as study:
         return plotted(kind, study)

@@ -10,8 +10,11 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.report.analysis import N_BINS, Question, Study
-from sqlmetrics.report.build import _examples, _leaderboard
+from sqlmetrics.report.analysis import Question, Study
+from sqlmetrics.report.build import _leaderboard
+from sqlmetrics.report.examples import examples
+from sqlmetrics.report.figures import KINDS
+from sqlmetrics.report.figures.users import N_BINS
 from tests.support.calls import studied
 from tests.support.evaluators import Evaluator
 from tests.support.paths import DATA
@@ -91,7 +94,7 @@ def counted(values: np.ndarray, low: float, high: float) -> list[int]:
 
 
 def test_histograms(study: Study, per_user: pd.DataFrame) -> None:
-    for (model, label), rows in study.histograms.groupby(["model", "label"]):
+    for (model, label), rows in KINDS["distribution"].rows(study).groupby(["model", "label"]):
         values = per_user.query("label == @label")
         own = values.loc[values["model"] == model, "value"].to_numpy()
         everyone = values["value"]  # all models share the bins
@@ -101,7 +104,7 @@ def test_histograms(study: Study, per_user: pd.DataFrame) -> None:
         np.testing.assert_allclose(rows["high"], edges[1:])
         assert rows["n_users"].tolist() == counted(own, low, high)
         np.testing.assert_allclose(rows["share"], rows["n_users"] / len(own))
-    assert len(study.histograms) == 3 * 3 * N_BINS
+    assert len(KINDS["distribution"].rows(study)) == 3 * 3 * N_BINS
 
 
 def test_the_last_bin_of_a_histogram_has_its_end() -> None:
@@ -111,7 +114,7 @@ def test_the_last_bin_of_a_histogram_has_its_end() -> None:
         Evaluator(recommended, truth) as evaluator,
         studied(evaluator, Question("precision@2")) as study,
     ):
-        rows = study.histograms
+        rows = KINDS["distribution"].rows(study)
     assert rows.loc[rows["n_users"] > 0, ["low", "n_users"]].to_numpy().tolist() == [
         [0.0, 1],
         [0.5, 1],
@@ -127,14 +130,14 @@ def test_a_metric_that_is_the_same_for_everybody_has_one_bin() -> None:
         Evaluator(recommended, {1: ["a"], 2: ["a"]}, history=seen) as evaluator,
         studied(evaluator, Question(["popularity@1", "hit_rate@1"])) as study,
     ):
-        rows = study.histograms
+        rows = KINDS["distribution"].rows(study)
         own = rows[rows["label"] == "popularity@1"]
         assert own[["model", "low", "high", "n_users", "share"]].to_numpy().tolist() == [
             ["x", 1, 1, 2, 1],
             ["y", 1, 1, 2, 1],
         ]
         # no user differs in this metric: one bin, of ties
-        rows = study.difference_histograms
+        rows = KINDS["differences"].rows(study)
         own = rows[rows["label"] == "popularity@1"]
         columns = ["low", "high", "outcome", "n_users"]
         assert own[columns].to_numpy().tolist() == [[0, 0, "equal", 2]]
@@ -148,7 +151,7 @@ def test_a_metric_that_is_the_same_for_everybody_has_one_bin() -> None:
 
 def test_histograms_of_differences(study: Study, per_user: pd.DataFrame) -> None:
     wide = per_user.pivot(index=["label", "user_id"], columns="model", values="value")
-    found = study.difference_histograms
+    found = KINDS["differences"].rows(study)
     assert set(zip(found["model"], found["baseline"], strict=True)) == {
         ("good", "fair"), ("good", "poor"), ("fair", "poor"),
     }  # fmt: skip
@@ -176,7 +179,7 @@ def test_histograms_of_differences(study: Study, per_user: pd.DataFrame) -> None
 
 
 def test_differences_add_up_to_wins_ties_and_losses(study: Study) -> None:
-    sums = study.difference_histograms.pivot_table(
+    sums = KINDS["differences"].rows(study).pivot_table(
         index=["label", "model", "baseline"], columns="outcome", values="n_users", aggfunc="sum",
         fill_value=0,
     )  # fmt: skip
@@ -199,13 +202,13 @@ def test_slices_without_being_asked(study: Study) -> None:
 
 
 def test_slices_are_those_of_evaluate(evaluator: sm.Evaluator, study: Study) -> None:
-    metrics = METRICS[:3]
+    metrics, slices = METRICS[:3], KINDS["slices"].rows(study)
     for by in ("country", "activity_group"):
         theirs = evaluator.evaluate(metrics, 4, by=by).rename(columns={by: "slice"})
-        ours = study.slices[by].query("metric in @metrics")
+        ours = slices[slices["by"] == by].query("metric in @metrics")
         same(ours, theirs, "metric", "slice", "model")
     theirs = evaluator.evaluate(["ndcg", "precision"], 4, by_item="popularity")
-    ours = study.slices["popularity"]
+    ours = slices[slices["by"] == "popularity"]
     assert set(ours["metric"]) == {"ndcg", "precision"}  # other metrics use no relevant items
     same(ours, theirs.rename(columns={"popularity": "slice"}), "metric", "slice", "model")
 
@@ -221,9 +224,9 @@ def test_wins_are_those_of_compare(evaluator: sm.Evaluator, study: Study) -> Non
                 theirs.rename(columns={by: "slice"}) if by else theirs.assign(slice="all users")
             )
             frames.append(theirs[theirs["model"].map(ranks) < ranks[baseline]])
-        ours = study.wins[study.wins["by"] == by]
+        ours = KINDS["wins"].rows(study)[KINDS["wins"].rows(study)["by"] == by]
         same(ours, pd.concat(frames)[names], "model", "baseline", "slice")
-    assert set(study.wins["by"]) == {"", "country", "activity_group"}
+    assert set(KINDS["wins"].rows(study)["by"]) == {"", "country", "activity_group"}
 
 
 def test_columns_of_users_may_be_called_as_ours() -> None:
@@ -233,14 +236,16 @@ def test_columns_of_users_may_be_called_as_ours() -> None:
     recommended = {"good": GOOD, "fair": FAIR}
     with Evaluator(recommended, TRUTH, history=HISTORY, users=users) as evaluator:
         with studied(evaluator, Question("precision@4", by="label")) as study:
-            assert list(study.slices) == ["label", "popularity"]
-            assert set(study.slices["label"]["slice"]) == {"label 0", "label 1"}
-            assert set(study.slices["label"]["label"]) == {"precision@4"}
-            assert set(study.wins["slice"]) == {"all users", "label 0", "label 1"}
+            slices = KINDS["slices"].rows(study)
+            assert slices["by"].unique().tolist() == ["label", "popularity"]
+            own = slices[slices["by"] == "label"]
+            assert set(own["slice"]) == {"label 0", "label 1"}
+            assert set(own["label"]) == {"precision@4"}
+            assert set(KINDS["wins"].rows(study)["slice"]) == {"all users", "label 0", "label 1"}
         with studied(evaluator, Question("precision@4")) as study:
             # a user column named like a built-in slice replaces that slice
             assert {one.name for one in study.attributes} <= set(columns)
-            for name, rows in study.slices.items():
+            for name, rows in KINDS["slices"].rows(study).groupby("by"):
                 assert set(rows["slice"]) == {f"{name} 0", f"{name} 1"}
 
 
@@ -260,7 +265,7 @@ def test_exposure_of_five_items_by_hand() -> None:
         Evaluator(recommended, {1: ["a"]}, history={9: list("abcde")}) as evaluator,
         studied(evaluator, Question("precision@2")) as study,
     ):
-        rows = study.exposure
+        rows = KINDS["exposure"].rows(study)
     points = rows[["share_of_items", "share_of_recommendations"]].to_numpy()
     expected = [[0, 0], [0.4, 0], [0.6, 1 / 8], [0.8, 4 / 8], [1, 1]]
     np.testing.assert_allclose(points, expected)
@@ -276,7 +281,7 @@ def test_exposure_of_two_models_is_over_the_same_items() -> None:
         Evaluator(recommended, {1: ["a"], 2: ["b"]}) as evaluator,
         studied(evaluator, Question("precision@1")) as study,
     ):
-        found = study.exposure.groupby("model")
+        found = KINDS["exposure"].rows(study).groupby("model")
         assert found["n_items"].first().to_dict() == {"even": 3, "one": 3}
         ginis = found["gini"].first().to_dict()
     assert ginis == pytest.approx({"even": 1 / 3, "one": 2 / 3})
@@ -303,7 +308,7 @@ def test_exposure_of_real_lists(of_demo: tuple[Any, ...]) -> None:
     items = sorted(set(history["item_id"]).union(*(count.index for count in counts.values())))
     for model, count in counts.items():
         ordered = np.sort(count.reindex(items, fill_value=0).to_numpy())
-        rows = study.exposure[study.exposure["model"] == model]
+        rows = KINDS["exposure"].rows(study)[KINDS["exposure"].rows(study)["model"] == model]
         places = (rows["share_of_items"] * len(items)).round().astype(int)
         np.testing.assert_allclose(places, rows["share_of_items"] * len(items))
         curve = np.concatenate([[0], np.cumsum(ordered)]) / ordered.sum()
@@ -322,7 +327,7 @@ def test_popularity_of_real_lists(of_demo: tuple[Any, ...]) -> None:
     group = pd.Series({users["item_id"][place]: number for number, tenth in enumerate(tenths, 1)
                        for place in tenth})  # fmt: skip
     counts = {**counts, None: users.set_index("item_id")["n"]}
-    rows = study.popularity
+    rows = KINDS["popularity"].rows(study)
     there_are = [*range(1, 11), *([99] if rows["group"].isna().any() else [])]
     for model, count in counts.items():
         own = rows[rows["model"].isna() if model is None else rows["model"] == model]
@@ -350,7 +355,7 @@ def test_examples(study: Study, per_user: pd.DataFrame) -> None:
         *(("typical", user) for user in typical if user not in best + worst),
         *(("worst", user) for user in worst),
     ]
-    found = _examples(study)
+    found = examples(study)
     assert sorted((one.kind, one.user) for one in found) == sorted(
         (kind, f"user_id = {user}") for kind, user in expected
     )
@@ -377,7 +382,7 @@ def test_examples_of_equal_users_are_those_with_the_most_relevant_items() -> Non
         Evaluator(recommended, truth) as evaluator,
         studied(evaluator, Question("hit_rate@1")) as study,
     ):
-        found = _examples(study)
+        found = examples(study)
     assert [(one.user, one.kind, one.n_relevant) for one in found] == [
         ("user_id = 4", "best", 5),
         ("user_id = 3", "best", 4),

@@ -24,9 +24,11 @@ from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.report import page as laid_out
 from sqlmetrics.report.analysis import Question, Study
-from sqlmetrics.report.build import _examples, _leaderboard
+from sqlmetrics.report.build import _leaderboard
 from sqlmetrics.report.content import Content
-from sqlmetrics.report.figures import plotted
+from sqlmetrics.report.examples import examples
+from sqlmetrics.report.figures import KINDS
+from sqlmetrics.report.figures.kind import plotted
 from tests.support.calls import studied
 from tests.support.evaluators import Evaluator
 from tests.support.report_html import BUNDLE, Read
@@ -158,18 +160,20 @@ def test_shapes(shape: Shape) -> None:
                 theirs["model"] = theirs["model"].astype(str)
             same(study.values, theirs, "metric", "k", *(["model"] if "model" in theirs else []))
             n_users = study.at_main.set_index(["model", "label"])["n_users"]
-            if len(study.histograms):
-                counts = study.histograms.groupby(["model", "label"])["n_users"].sum()
+            if len(KINDS["distribution"].rows(study)):
+                counts = (
+                    KINDS["distribution"].rows(study).groupby(["model", "label"])["n_users"].sum()
+                )
                 assert counts.to_dict() == n_users.loc[counts.index].to_dict()
             rows = _leaderboard(study).rows
             assert set(study.models) == {row[0] for row in rows} <= set(shape.models)
-            assert set(study.exposure["model"]) == set(shape.models)
+            assert set(KINDS["exposure"].rows(study)["model"]) == set(shape.models)
             _check_examples(study, shape)
             assert_sound(content_of(study))
 
 
 def _check_examples(study: Study, shape: Shape) -> None:
-    found = _examples(study)
+    found = examples(study)
     assert bool(found) is not shape.no_examples
     for one in found:
         keys = [part.partition(" = ")[0] for part in one.user.split(", ")]
@@ -319,7 +323,7 @@ def test_nothing_more_is_kept_than_by_evaluate() -> None:
             assert dict(evaluator.engine.kept()) == kept
         with studied(evaluator, Question(metrics)) as study:
             assert set(evaluator.engine.kept()) > set(kept)  # until the study is closed
-            assert len(study.exposure)
+            assert len(KINDS["exposure"].rows(study))
         assert dict(evaluator.engine.kept()) == kept
         pd.testing.assert_frame_equal(evaluator.evaluate(metrics, by="country"), before)
 
@@ -388,7 +392,7 @@ def test_nothing_to_draw() -> None:
     with Evaluator(GOOD, TRUTH) as one, studied(one, Question("precision@4")) as study:
         for figure, need in needs.items():
             with pytest.raises(UsageError, match=f"{figure}: .*nothing to draw; .*{need}"):
-                plotted(figure, study)
+                plotted(KINDS[figure], study)
     whole = Evaluator(TWO, TRUTH, history=HISTORY)
     with whole, pytest.raises(UsageError, match=r"distribution: nothing to draw; .*per-user"):
         whole.plot("distribution", "coverage@4")

@@ -14,6 +14,7 @@ import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
 from sqlmetrics.report.analysis import FURTHER, LIFTS, Question, Study
 from sqlmetrics.report.figures import KINDS
+from sqlmetrics.report.figures.groups import grouped_by
 from tests.support.calls import studied
 from tests.support.evaluators import Evaluator
 from tests.support.paths import DATA
@@ -86,9 +87,9 @@ def check_intervals(rows: pd.DataFrame, value: str, expected: pd.DataFrame) -> N
 
 
 def test_exposure_of_groups(of_demo: Study, tables: dict[str, pd.DataFrame]) -> None:
-    rows, items = of_demo.group_exposure, tables["items"]
+    rows, items = KINDS["group_exposure"].rows(of_demo), tables["items"]
     groups = sorted(items["item_group"].unique())
-    assert of_demo.grouped_by == "item_group"
+    assert grouped_by(of_demo) == "item_group"
     users: set[Any] = set()
     for model in ("als", "popular"):
         listed = top(tables[f"recommendations_{model}"], 5)
@@ -108,7 +109,7 @@ def test_exposure_of_groups(of_demo: Study, tables: dict[str, pd.DataFrame]) -> 
 
 
 def test_calibration_by_category(of_demo: Study, tables: dict[str, pd.DataFrame]) -> None:
-    rows, items = of_demo.calibration, tables["items"]
+    rows, items = KINDS["calibration"].rows(of_demo), tables["items"]
     history = tables["history"].drop_duplicates(["user_id", "item_id"]).assign(weight=1.0)
     known = shares(history, items, "category")
     for model in ("als", "popular"):
@@ -132,9 +133,9 @@ def test_exposure_by_hand() -> None:
         Evaluator(lists, {1: ["a"]}, history=history, items=items) as evaluator,
         studied(evaluator, Question("precision@2")) as study,
     ):
-        rows = study.group_exposure.set_index("group")
+        rows = KINDS["group_exposure"].rows(study).set_index("group")
         (drawn,) = KINDS["group_exposure"](study)
-        assert study.calibration.empty
+        assert KINDS["calibration"].rows(study).empty
     second = 1 / np.log2(3)
     x = [(1 + second / 2) / (1 + second), 0, 1]
     y = [second / 2 / (1 + second), 1 / (1 + second), 0]
@@ -159,8 +160,11 @@ def test_one_user_has_no_interval() -> None:
         Evaluator({1: ["a"]}, {1: ["a"]}, items=items, history={1: ["b"]}) as evaluator,
         studied(evaluator, Question("precision@1")) as study,
     ):
-        assert study.grouped_by == "category"
-        exposure, calibration = study.group_exposure, study.calibration
+        assert grouped_by(study) == "category"
+        exposure, calibration = (
+            KINDS["group_exposure"].rows(study),
+            KINDS["calibration"].rows(study),
+        )
     assert exposure[["group", "value", "history"]].to_numpy().tolist() == [
         ["x", 1.0, 0.0],
         ["y", 0.0, 1.0],
@@ -178,7 +182,7 @@ def test_the_groups_have_the_name_of_their_column() -> None:
         studied(evaluator, Question(METRICS[:2], K)) as study,
     ):
         (drawn,) = KINDS["group_exposure"](study)
-        assert study.group_exposure["history"].isna().all()
+        assert KINDS["group_exposure"].rows(study)["history"].isna().all()
     assert drawn.title == "Exposure by seller"
     assert {"seller", "share of the exposure"} <= set(drawn.table)
     assert "share of the histories" not in drawn.table
@@ -191,7 +195,7 @@ def test_many_groups_are_cut() -> None:
         Evaluator(RECOMMENDED, TRUTH, items=items) as evaluator,
         studied(evaluator, Question("precision@4")) as study,
     ):
-        largest = study.group_exposure.groupby("group")["value"].max().nlargest(20)
+        largest = KINDS["group_exposure"].rows(study).groupby("group")["value"].max().nlargest(20)
         (drawn,) = KINDS["group_exposure"](study)
     assert "4 smaller groups are omitted." in drawn.note
     shown = drawn.table.groupby("item_group", sort=False)["share of the exposure"].max()
@@ -202,7 +206,7 @@ def test_lift_by_activity_is_that_of_evaluate() -> None:
     with Evaluator(RECOMMENDED, TRUTH, history=HISTORY) as evaluator:
         theirs = evaluator.evaluate(LIFTS, 4, by="activity_group")
         with studied(evaluator, Question(METRICS, K, by=[])) as study:
-            ours = study.lifts
+            ours = KINDS["popularity_lift"].rows(study)
             (drawn,) = KINDS["popularity_lift"](study)
     theirs = theirs.rename(columns={"activity_group": "slice"})
     same(ours, theirs, "metric", "slice", "model")

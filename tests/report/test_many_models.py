@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.report import charts, labels
-from sqlmetrics.report.analysis import SHOWN, Question, Study
+from sqlmetrics.report.analysis import Question, Study
 from sqlmetrics.report.build import _facts
 from sqlmetrics.report.content import Figure
-from sqlmetrics.report.figures import KINDS
+from sqlmetrics.report.figures import KINDS, models
+from sqlmetrics.report.figures.trade_off import names_beside
+from sqlmetrics.report.limits import SHOWN
 from tests.support.calls import studied
 from tests.support.reports import HISTORY, TRUTH, lists
 
@@ -22,9 +23,9 @@ METRICS = ["ndcg", "precision", "recall", "map", "mrr", "coverage", "hit_rate"]
 
 @pytest.fixture(scope="module")
 def many() -> Iterator[Study]:
-    models = {f"model {n}": lists(n % 3, 10 + n).query("user_id < 24") for n in range(N_MODELS)}
+    of_models = {f"model {n}": lists(n % 3, 10 + n).query("user_id < 24") for n in range(N_MODELS)}
     with (
-        sm.Evaluator(models, TRUTH, history=HISTORY, check=False) as evaluator,
+        sm.Evaluator(of_models, TRUTH, history=HISTORY, check=False) as evaluator,
         studied(evaluator, Question(METRICS, [2, 4], "ndcg@4")) as study,
     ):
         yield study
@@ -72,15 +73,6 @@ def test_omitted_metrics_are_named_with_the_reason(many: Study) -> None:
     (figure,) = figures(many, "differences")
     left = "Only 4 metrics are drawn, the primary one first; omitted: mrr@4, hit_rate@4."
     assert figure.note.endswith(left)
-    many.room = 0.2
-    try:
-        (figure,) = figures(many, "distribution")
-    finally:
-        many.room = 1.0
-    assert figure.note.endswith(
-        "Omitted to limit the size of the page: precision@4, recall@4, map@4, mrr@4, hit_rate@4. "
-        "Pass fewer metrics to show them."
-    )
 
 
 def test_an_interval_without_0_that_is_not_significant_is_explained(many: Study) -> None:
@@ -90,21 +82,21 @@ def test_an_interval_without_0_that_is_not_significant_is_explained(many: Study)
     by_verdict: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         by_verdict.setdefault(row["verdict"], []).append(row)
-    corrected = by_verdict[charts.NOT_WORSE_CORRECTED]
+    corrected = by_verdict[models.NOT_WORSE_CORRECTED]
     assert all(row["p"] < 0.05 <= row["corrected p"] for row in corrected)
-    assert all(row["p"] >= 0.05 for row in by_verdict[charts.NOT_WORSE])
-    assert all(row["corrected p"] < 0.05 for row in by_verdict[charts.WORSE])
+    assert all(row["p"] >= 0.05 for row in by_verdict[models.NOT_WORSE])
+    assert all(row["corrected p"] < 0.05 for row in by_verdict[models.WORSE])
     assert "not be significant after correction; such differences have a mark" in figure.text
 
 
 def test_names_cover_neither_points_nor_names() -> None:
     # two points far apart, and one just to the right of the first
-    assert labels.names_beside([(0, 0, "a"), (1, 1, "b")]) == ["above", "above"]
-    assert labels.names_beside([(0, 0, "a name"), (0.01, 0, "b name"), (1, 1, "c")]) == [
+    assert names_beside([(0, 0, "a"), (1, 1, "b")]) == ["above", "above"]
+    assert names_beside([(0, 0, "a name"), (0.01, 0, "b name"), (1, 1, "c")]) == [
         "above",
         "below",
         "above",
     ]
     # at the same point, the sides have no room for a third name
-    assert labels.names_beside([(0, 0, "a name")] * 3) == ["above", "below", ""]
-    assert labels.names_beside([]) == []
+    assert names_beside([(0, 0, "a name")] * 3) == ["above", "below", ""]
+    assert names_beside([]) == []

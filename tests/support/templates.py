@@ -37,6 +37,8 @@ from sqlmetrics.plan.slices import Slicing, attributes_of
 from sqlmetrics.plan.summary import summary
 from sqlmetrics.record import fingerprints
 from sqlmetrics.report.analysis import Question
+from sqlmetrics.report.examples import examples
+from sqlmetrics.report.figures import KINDS
 from sqlmetrics.run import demo
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Plan, Rendered
@@ -549,18 +551,18 @@ def plans_of_reports() -> Iterator[tuple[str, Plan]]:
         run: list[Plan] = []
         with evaluator, studied(evaluator, Question(["ndcg", "dcg"], k)) as study:
             study.run = watched(study.run, run)
-            for name in (
-                "histograms",
-                "difference_histograms",
+            for kind in (
+                "distribution",
+                "differences",
                 "exposure",
                 "popularity",
                 "group_exposure",
                 "calibration",
-                "lifts",
+                "popularity_lift",
             ):
-                getattr(study, name)
+                KINDS[kind].rows(study)
             study.add_usual_slices()
-            assert study.examples["lists"].size
+            assert examples(study)
         yield from ((f"report {number} of {recommendations}", plan)
                     for number, plan in enumerate(run))  # fmt: skip
 
