@@ -14,11 +14,11 @@ from sqlmetrics.errors import DataError, MissingTableError, UsageError, suggesti
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.requests import MetricRequest, cutoff_context
 from sqlmetrics.metrics.spec import MetricSpec
-from sqlmetrics.plan.planner import Planner, without_credit
 from sqlmetrics.plan.comparison import comparison
+from sqlmetrics.plan.planner import Planner, without_credit
 from sqlmetrics.plan.results import Results, results_of
-from sqlmetrics.plan.summary import summary
 from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
+from sqlmetrics.plan.summary import summary
 from sqlmetrics.report.limits import (
     FEW_VALUES,
     LISTED,

@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from sqlmetrics.plan.summary import summary
 from sqlmetrics.plan.slices import Slicing, warn_of_empty_slices
+from sqlmetrics.plan.summary import summary
 from sqlmetrics.report.analysis import LIFTS, Study
 from sqlmetrics.report.figures import parts
 from sqlmetrics.report.figures.kind import Drawn, Kind, heard, in_lists, primary_first, titled
