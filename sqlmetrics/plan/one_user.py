@@ -20,16 +20,26 @@ from sqlmetrics.sql.quoting import identifier, literal
 class OneUser:
     """The queries of a user: the list, the relevant items that it lacks, and the values.
 
-    `terms` are the columns of the list with the terms of a sum, by metric and cutoff.
+    `stages` are the rows that metrics read that are more than a SELECT over hits or items.
     """
 
     list: Plan
     missed: Plan | None
     values: Plan
+    stages: Mapping[str, Plan]
+
+    @property
+    def plans(self) -> dict[str, Plan]:
+        """Return all queries by name."""
+        missed = {} if self.missed is None else {"missed": self.missed}
+        return {"list": self.list, **missed, "values": self.values, **self.stages}
 
 
 def one_user(results: Results, user: Mapping[str, Any], shown: Iterable[Attribute]) -> OneUser:
-    """Plan the values of a user; `user` has the value of each key column, `shown` columns of items."""
+    """Plan the values of a user.
+
+    `user` has the value of each key column; `shown` are the columns of items to show.
+    """
     planner, requests = results.planner, results.requests
     settings = without_credit({**requests[0].values, **cutoff_context([None])})
     ranked = planner.node("ranked", settings)
@@ -76,7 +86,9 @@ def one_user(results: Results, user: Mapping[str, Any], shown: Iterable[Attribut
                 condition=_is_user("relevant", user),
             )
         )
-    return OneUser(Plan(rows), missed, Plan(_values(results, apart, user)))
+    return OneUser(
+        Plan(rows), missed, Plan(_values(results, apart, user)), _stages(planner, apart, user)
+    )
 
 
 def extremes(results: Results, n: int, highest: bool) -> Plan:
@@ -92,11 +104,15 @@ def extremes(results: Results, n: int, highest: bool) -> Plan:
 
 @dataclass(frozen=True)
 class _Apart:
-    """A metric at a cutoff, taken apart where its query is one SELECT over a stage."""
+    """A metric at a cutoff, taken apart where its query is one SELECT over a stage.
+
+    `reads` are the queries that another metric reads.
+    """
 
     request: MetricRequest
     sides: Node | None = None
     terms: Node | None = None
+    reads: Sequence[Node] = ()
 
     @property
     def label(self) -> str:
@@ -106,7 +122,11 @@ class _Apart:
 
     @classmethod
     def of(cls, planner: Planner, request: MetricRequest) -> _Apart:
-        values = {**request.values, **cutoff_context([request.k]), "chosen_settings": request.chosen}
+        values = {
+            **request.values,
+            **cutoff_context([request.k]),
+            "chosen_settings": request.chosen,
+        }
         query = planner.metric_query(request.metric, values)
         keys = planner.keys.lists
         parts = fusion.analyse(
@@ -116,12 +136,14 @@ class _Apart:
             lambda table: query.parents[table].stage if table in query.parents else None,
         )
         if parts is None:
-            return cls(request)
+            return cls(request, reads=list(query.parents.values()))
 
         def node(name: str, tree: Any) -> Node | None:
             if tree is None:
                 return None
-            return node_of(identity_of(query.key, name, str(request.k)), name, tree, query.parents.values())
+            return node_of(
+                identity_of(query.key, name, str(request.k)), name, tree, query.parents.values()
+            )
 
         return cls(
             request,
@@ -144,6 +166,7 @@ def _values(results: Results, apart: Sequence[_Apart], user: Mapping[str, Any]) 
         rows.append(
             {
                 "position": position,
+                "convention": one.request.convention,
                 "metric": one.request.name,
                 "k": one.request.k,
                 "source": name,
@@ -152,7 +175,28 @@ def _values(results: Results, apart: Sequence[_Apart], user: Mapping[str, Any]) 
                 "condition": _is_user(name, user),
             }
         )
-    return results.of_users_planner.rendered("user/values", reads, rows=rows)
+    return results.of_users_planner.rendered(
+        "user/values", reads, rows=rows, with_convention=results.with_convention
+    )
+
+
+def _stages(planner: Planner, apart: Sequence[_Apart], user: Mapping[str, Any]) -> dict[str, Plan]:
+    """Plan the rows of a user in the stages that are read by metrics with several steps."""
+    stages: dict[str, Plan] = {}
+    read = {node.key: node for one in apart for node in one.reads}
+    for node in read.values():
+        if isinstance(node, Query) and {*planner.user_keys} <= {*node.columns}:
+            name = new_name(node.name, stages)
+            stages[name] = Plan(
+                planner.rendered(
+                    "user/rows",
+                    {"stage": node},
+                    name=f"{name}_of_user",
+                    names=node.columns,
+                    condition=_is_user("stage", user),
+                )
+            )
+    return stages
 
 
 def _is_user(table: str, user: Mapping[str, Any]) -> str:

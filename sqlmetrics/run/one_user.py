@@ -14,7 +14,8 @@ from sqlmetrics.plan.request import Request, planned
 from sqlmetrics.plan.slices import attributes_of
 from sqlmetrics.run.path import own_templates_named, ready, results
 from sqlmetrics.run.session import Session
-
+from sqlmetrics.sql.dialects import checked
+from sqlmetrics.sql.statement import statement as readable
 from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
@@ -31,23 +32,22 @@ class User:
     Attributes:
         user: the value of each key column.
         list: one row per recommended item (and model), from the top: `rank`, `item_id`, the columns
-            of `show`, `score`, for each metric that is a sum its terms and their sum so far, `gain`
-            (if the interactions have a relevance) and `hit`.
-        missed: one row per relevant item that is not in the top of the list, with its `rank` further
-            down, if there is one; empty without interactions.
+            of `show`, `score`, the terms of each metric that is a sum, and their sum so far, `gain`
+            (if the interactions have a relevance), `hit`.
+        missed: one row per relevant item that is not in the top of the list, with its `rank` if it
+            is further down; empty without interactions.
         values: one row per metric and cutoff (and model): `metric, k, value, arithmetic`.
+        stages: the rows of the user in the stages that metrics with several steps read.
     """
 
     user: Mapping[str, Any]
     list: pd.DataFrame
     missed: pd.DataFrame
     values: pd.DataFrame
-    sql: Mapping[str, str] | None = None
+    stages: Mapping[str, pd.DataFrame]
 
 
-def user(
-    session: Session, asked: Request, named: Any, show: str | Sequence[str] | None
-) -> User:
+def user(session: Session, asked: Request, named: Any, show: str | Sequence[str] | None) -> User:
     """Explain the values of a user; see `Evaluator.user`."""
     import pandas as pd
 
@@ -61,16 +61,44 @@ def user(
         missed = pd.DataFrame()
         if plans.missed is not None:
             missed = session.engine.frame(session.physical(plans.missed))
+        stages = {
+            name: session.engine.frame(session.physical(plan))
+            for name, plan in plans.stages.items()
+        }
     if rows.empty and missed.empty and values.empty:
-        raise UsageError(f"there is no user {named!r} in {listed(t for t in _KEYS if t in session.tables)}")
-    requests = {(one.name, one.k): one for one in of.requests}
+        raise UsageError(
+            f"there is no user {named!r} in {listed(t for t in _KEYS if t in session.tables)}"
+        )
     values["arithmetic"] = [
-        arithmetic(requests[row.metric, None if pd.isna(row.k) else int(row.k)], row.value,
-                   row.numerator, row.denominator)
+        arithmetic(of.requests[row.position - 1], row.value, row.numerator, row.denominator)
         for row in values.itertuples()
-    ]  # fmt: skip
+    ]
     values = values.drop(columns=["position", "numerator", "denominator"])
-    return User(key, rows, missed, values)
+    return User(key, rows, missed, values, stages)
+
+
+def extremes(session: Session, asked: Request, n: int, highest: bool) -> pd.DataFrame:
+    """Return the users with the lowest or highest values; see `Evaluator.extreme_users`."""
+    of = results(session, asked)
+    of.require_users("not a value for each user; use evaluate")
+    if len(of.requests) != 1:
+        raise UsageError("name one metric with one cutoff, such as ndcg@10, to find users by")
+    with own_templates_named(session):
+        plan = planned(of, planning.extremes(of, n, highest))
+        return session.engine.frame(ready(session, plan))
+
+
+def statements(
+    session: Session, asked: Request, named: Any, show: str | Sequence[str] | None,
+    dialect: str | None,
+) -> str:  # fmt: skip
+    """Return the statements that `user` runs; see `Evaluator.user`."""
+    dialect = session.engine.dialect if dialect is None else checked(dialect)
+    planner = session.printing_planner(dialect)
+    of = results(session, asked, planner)
+    shown = attributes_of(None, show, session.catalog, planner.tables, planner.user_keys)
+    plans = planning.one_user(of, _key(session, named), shown).plans
+    return "\n".join(f"-- {name}\n{readable(plan, dialect)};\n" for name, plan in plans.items())
 
 
 def arithmetic(request: MetricRequest, value: float, above: float, below: float) -> str:
@@ -79,7 +107,8 @@ def arithmetic(request: MetricRequest, value: float, above: float, below: float)
 
     if pd.isna(value):
         return "undefined: the user is not judged by this metric"
-    formula = request.metric.formula
+    # without definitions and remarks
+    formula = re.split(r", where |; |\. ", request.metric.formula)[0]
     words = _divided(formula)
     if pd.isna(above) or pd.isna(below) or len(words) != 2:
         return f"{formula} = {value:.4g}"
@@ -109,9 +138,13 @@ def _key(session: Session, named: Any) -> dict[str, Any]:
         UsageError: the user has too few or too many values, or a value has another type.
     """
     names = list(session.planner.user_keys)
-    values = [named] if len(names) == 1 else list(named) if isinstance(named, (tuple, list)) else [
-        part.strip() for part in str(named).split(",")
-    ]
+    values = (
+        [named]
+        if len(names) == 1
+        else list(named)
+        if isinstance(named, (tuple, list))
+        else [part.strip() for part in str(named).split(",")]
+    )
     if isinstance(named, Mapping):
         values = [named.get(name) for name in names]
     if len(values) != len(names):

@@ -22,6 +22,8 @@ def sides(parts: Fusable, k: int | None, keys: Sequence[str]) -> exp.Select | No
     if not isinstance(fraction, exp.Div):
         return None
     operands = [_bare(operand) for operand in (fraction.this, fraction.expression)]
+    if any(isinstance(operand, exp.Div) for operand in operands):
+        return None  # the formula names other sides
     select = FusedSelect(keys, parts)
     for name, operand in zip(_SIDES, operands, strict=True):
         own = replace(parts, values={name: operand})
