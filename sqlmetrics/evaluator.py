@@ -474,6 +474,18 @@ class Evaluator(OnSession):
         return one_user.user(self._session, asked, user, show)
 
     @public
+    def user_sql(
+        self, user: Any, metrics: Metrics = None, k: Cutoffs = None, *, show: Names = None,
+        dialect: Dialect | None = None, skip_missing: bool = False,
+    ) -> str:  # fmt: skip
+        """Return the SQL statements of `user`, one after the other, which run without sqlmetrics.
+
+        `user`, `metrics`, `k`, `show`, `skip_missing`: see `user`; `dialect`: see `sql`.
+        """
+        asked = Request.of(metrics, k, skip_missing=skip_missing)
+        return one_user.statements(self._session, asked, user, show, dialect)
+
+    @public
     def extreme_users(
         self, metric: Metrics, n: int = 5, *, highest: bool = False, k: Cutoffs = None
     ) -> pd.DataFrame:

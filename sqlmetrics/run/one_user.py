@@ -16,7 +16,6 @@ from sqlmetrics.run.path import own_templates_named, ready, results
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.dialects import checked
 from sqlmetrics.sql.statement import statement as readable
-from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +66,7 @@ def user(session: Session, asked: Request, named: Any, show: str | Sequence[str]
         }
     if rows.empty and missed.empty and values.empty:
         raise UsageError(
-            f"there is no user {named!r} in {listed(t for t in _KEYS if t in session.tables)}"
+            f"there is no user {named!r} in {' and '.join(t for t in _KEYS if t in session.tables)}"
         )
     values["arithmetic"] = [
         arithmetic(of.requests[row.position - 1], row.value, row.numerator, row.denominator)
@@ -149,7 +148,7 @@ def _key(session: Session, named: Any) -> dict[str, Any]:
         values = [named.get(name) for name in names]
     if len(values) != len(names):
         raise UsageError(
-            f"a user has the {len(names)} keys {listed(names)}, not {len(values)}: {named!r}"
+            f"a user has the {len(names)} keys {' and '.join(names)}, not {len(values)}: {named!r}"
         )
     table = session.tables.get("recommendations") or next(iter(session.tables.values()))
     return {
