@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ class User:
     stages: Mapping[str, pd.DataFrame]
 
 
-def user(session: Session, asked: Request, named: Any, show: str | Sequence[str] | None) -> User:
+def user(session: Session, asked: Request, named: Any, show: str | Iterable[str] | None) -> User:
     """Explain the values of a user; see `Evaluator.user`."""
     import pandas as pd
 
@@ -69,8 +70,11 @@ def user(session: Session, asked: Request, named: Any, show: str | Sequence[str]
             f"there is no user {named!r} in {' and '.join(t for t in _KEYS if t in session.tables)}"
         )
     values["arithmetic"] = [
-        arithmetic(of.requests[row.position - 1], row.value, row.numerator, row.denominator)
-        for row in values.itertuples()
+        arithmetic(of.requests[int(position) - 1], *map(float, numbers))
+        for position, *numbers in zip(
+            *(values[name] for name in ("position", "value", "numerator", "denominator")),
+            strict=True,
+        )
     ]
     values = values.drop(columns=["position", "numerator", "denominator"])
     return User(key, rows, missed, values, stages)
@@ -88,7 +92,7 @@ def extremes(session: Session, asked: Request, n: int, highest: bool) -> pd.Data
 
 
 def statements(
-    session: Session, asked: Request, named: Any, show: str | Sequence[str] | None,
+    session: Session, asked: Request, named: Any, show: str | Iterable[str] | None,
     dialect: str | None,
 ) -> str:  # fmt: skip
     """Return the statements that `user` runs; see `Evaluator.user`."""
@@ -102,14 +106,12 @@ def statements(
 
 def arithmetic(request: MetricRequest, value: float, above: float, below: float) -> str:
     """Write how a value comes about, in the words of its formula: `hits 3 / k 10 = 0.3`."""
-    import pandas as pd
-
-    if pd.isna(value):
+    if math.isnan(value):
         return "undefined: the user is not judged by this metric"
     # without definitions and remarks
     formula = re.split(r", where |; |\. ", request.metric.formula)[0]
     words = _divided(formula)
-    if pd.isna(above) or pd.isna(below) or len(words) != 2:
+    if math.isnan(above) or math.isnan(below) or len(words) != 2:
         return f"{formula} = {value:.4g}"
     sides = (
         number if word == number else f"{word} {number}"
