@@ -72,7 +72,7 @@ class TemplateNames(KeyNames):
             self._tables[table].require_time(column, unit)
         if unit != "timestamp" and self.dialect != NATIVE:
             raise UsageError(
-                f"slices by month: every database converts numbers of {unit} to timestamps in its "
+                f"slices by time: every database converts numbers of {unit} to timestamps in its "
                 "own way; pass a view with a timestamp as interactions, and set unit=timestamp"
             )
         return ""

@@ -245,11 +245,12 @@ class Table:
         if fits or all(source.only_named for source in self.sources):
             return
         if is_time:
-            remedy = "remove unit: month"
+            remedy = "remove unit from the slice"
         elif is_number(held):
-            remedy = "write month(unit=seconds) or month(unit=milliseconds) for time since 1970"
+            remedy = "write unit=seconds or unit=milliseconds in the slice, as in month(unit=seconds), "
+            remedy += "for time since 1970"
         else:
-            remedy = "export the column as timestamps, and write month without unit"
+            remedy = "export the column as timestamps, and write the slice without unit"
         wanted = "timestamps" if unit == "timestamp" else f"numbers of {unit}"
         raise DataError(
             f"{self.name}, column {self.describe_column(column)}: the type in "
