@@ -12,8 +12,8 @@ from sqlmetrics.cli.commands import main
 INTRODUCTION = """# Command line
 
 `python docs/generate.py` writes this page from the commands themselves. `sqlmetrics COMMAND --help`
-prints the same text. [How to use the command line](../how-to/command-line.md) has examples and the
-exit codes.
+prints the common options, and `--help-all` all of them. [How to use the command
+line](../how-to/command-line.md) has examples and the exit codes.
 """
 
 
@@ -32,7 +32,7 @@ def options_page() -> str:
         rows = [
             [f"`{_names(record[0])}`", escaped(record[1])]
             for param in command.get_params(context)
-            if isinstance(param, click.Option) and "--help" not in param.opts
+            if isinstance(param, click.Option) and not param.is_eager
             for record in [param.get_help_record(context)]
             if record is not None
         ]

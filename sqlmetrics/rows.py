@@ -36,6 +36,13 @@ class Rows:
         position = self.names.index(name)
         return [row[position] for row in self.values]
 
+    def without(self, *names: str) -> Rows:
+        """Return the rows without some columns."""
+        kept = [number for number, name in enumerate(self.names) if name not in names]
+        columns = [[part[number] for number in kept] for part in (self.names, self.kinds)]
+        values = [tuple(row[number] for number in kept) for row in self.values]
+        return Rows(columns[0], columns[1], values)
+
     @classmethod
     def of_records(cls, records: Sequence[Mapping[str, Any]], prose: Collection[str] = ()) -> Rows:
         """Convert one or more records with the same names; columns of integers are counts."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import inspect
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +30,15 @@ if TYPE_CHECKING:
 _PROGRESS_AFTER = 1.0  # seconds until a progress bar appears
 
 
-def asked_of(metrics: Sequence[str], options: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return the arguments of a method of the evaluator: metrics, cutoffs and further options."""
-    asked: dict[str, Any] = {"metrics": metrics or None, "k": cutoffs_of(options)}
-    asked |= {name: options[name] for name in names}
-    for name in {"by", "by_item"} & {*names}:
+def asked_of(
+    method: Callable[..., Any], metrics: Sequence[str], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of a method of the evaluator: every parameter that has an option."""
+    asked = {
+        name: options[name] for name in inspect.signature(method).parameters if name in options
+    }
+    asked |= {"metrics": metrics or None, "k": cutoffs_of(options)}
+    for name in {"by", "by_item"} & asked.keys():
         # split at commas, except inside parentheses
         parts = [part for text in asked[name] for part in re.split(r",(?![^(]*\))", text)]
         asked[name] = parts or None
@@ -236,29 +241,51 @@ def _named(names: Sequence[str], like: Any) -> Any:
     """Read --recommendations-table: one name, or NAME=TABLE for several models."""
     from sqlmetrics.engines.relation import TableName
 
-    parts = [name.partition("=") for name in names]
-    of_models = [model for model, equals, _ in parts if equals and model.strip()]
-    if not of_models and len(names) == 1:
+    parts = [
+        (model, table) if model.strip() and equals else (None, name)
+        for name in names
+        for model, equals, table in [name.partition("=")]
+    ]
+    found = _by_model("--recommendations-table", "NAME=TABLE", parts)
+    if isinstance(found, str):
         if isinstance(like, dict):
             raise UsageError(
                 "-r names models; pass --recommendations-table NAME=TABLE for each model"
             )
-        return TableName(names[0], like)
-    if len(of_models) < len(names):
-        raise UsageError(
-            "several --recommendations-table need model names; write each as NAME=TABLE"
-        )
-    if len(set(of_models)) < len(names):
-        raise UsageError(
-            "--recommendations-table names a model twice; use a different name for each model"
-        )
-    likes = like if isinstance(like, dict) else dict.fromkeys(of_models, like)
-    if set(likes) != set(of_models):
+        return TableName(found, like)
+    likes = like if isinstance(like, dict) else dict.fromkeys(found, like)
+    if set(likes) != set(found):
         raise UsageError(
             f"-r names the models {listed(likes)}, but --recommendations-table names "
-            f"{listed(of_models)}; use the same names"
+            f"{listed(found)}; use the same names"
         )
-    return {model: TableName(table, likes[model]) for model, _, table in parts}
+    return {model: TableName(table, likes[model]) for model, table in found.items()}
+
+
+def _by_model(
+    option: str, form: str, values: Sequence[tuple[str | None, str]]
+) -> dict[str, str] | str:
+    """Return the values of an option by the name of their model, or its only value without one.
+
+    Raises:
+        UsageError: two values have the same name, or one of several has none.
+    """
+    named: dict[str, str] = {}
+    plain = [value for name, value in values if name is None]
+    for name, value in values:
+        if name in named:
+            raise UsageError(
+                f"{option} names the model {name} twice; use a different name for each model"
+            )
+        if name is not None:
+            named[name] = value
+    if named and plain:
+        raise UsageError(
+            f"{option} {plain[0]} has no model name but others have; write every {option} as {form}"
+        )
+    if len(plain) > 1:
+        raise UsageError(f"several {option} need model names; write each as {option} {form}")
+    return named or plain[0]
 
 
 def conventions_of(values: Sequence[str]) -> list[str] | str:
@@ -283,27 +310,8 @@ def lists_of(values: Sequence[str]) -> Any:
     """Read -r: one source, or NAME=FILE for several models; an existing path is always a path."""
     if not values:
         return None
-    named: dict[str, str] = {}
-    plain: list[str] = []
-    for value in values:
-        name, path = _name_and_path(value)
-        if name is None:
-            plain.append(value)
-        elif name in named:
-            raise UsageError(
-                f"-r names the model {name} twice; use a different name for each model"
-            )
-        else:
-            named[name] = _path(path)
-    if named and plain:
-        raise UsageError(
-            f"-r {plain[0]} has no model name but others have; write every -r as NAME=FILE"
-        )
-    if named:
-        return named
-    if len(plain) > 1:
-        raise UsageError("several -r need model names; write each as -r NAME=FILE")
-    return _path(plain[0])
+    parts = [(name, _path(path)) for name, path in map(_name_and_path, values)]
+    return _by_model("-r", "NAME=FILE", parts)
 
 
 def _in_database(path: str, tables: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from sqlmetrics.cli import options as shared
 from sqlmetrics.cli.arguments import (
     asked_of,
     conventions_of,
@@ -17,42 +18,14 @@ from sqlmetrics.cli.arguments import (
     pairs_of,
     with_names,
 )
-from sqlmetrics.cli.options import (
-    EVALUATED,
-    FORMATS,
-    PER_USER,
-    RANKED,
-    REPORTED,
-    against_option,
-    alpha_option,
-    check_option,
-    combinations_option,
-    confidence_option,
-    convention_options,
-    fallback_option,
-    gate_options,
-    input_options,
-    interval_options,
-    name_options,
-    no_interval_options,
-    output_options,
-    question_options,
-    record_options,
-    resampling_options,
-    small_slice_options,
-    summary_options,
-    templates_option,
-    test_options,
-    tracked_output_options,
-    tried_option,
-)
 from sqlmetrics.cli.output import (
     check_not_parquet,
     comparison,
-    default_format,
     evaluator_or_error,
+    show_rows,
     verify_values,
     write,
+    write_text,
     write_values,
 )
 from sqlmetrics.cli.process import Command, CommandGroup
@@ -91,20 +64,28 @@ Example:
 """
 
 
-@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=CommandGroup,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
+)
 @click.version_option(__version__)
 def main() -> None:
     """Evaluate recommender systems with readable SQL, directly on Parquet files."""
 
 
 @main.command(epilog=_EXAMPLE)
-@question_options
-@summary_options
-@check_option
-@gate_options
-@record_options
-@tracked_output_options
-@click.option(
+@shared.question_options
+@shared.summary_options
+@shared.check_option
+@shared.gate_options
+@shared.record_options
+@shared.tracked_output_options
+@shared.option(
+    "Checks and gates",
     "--verify",
     is_flag=True,
     help="Compute the values for 100 users in the database and in DuckDB, and list those that "
@@ -124,10 +105,10 @@ def evaluate(metrics: tuple[str, ...], verify: bool, **options: Any) -> None:
 
 
 @main.command("per-user")
-@question_options
-@check_option
-@record_options
-@output_options
+@shared.question_options
+@shared.check_option
+@shared.record_options
+@shared.output_options
 def per_user(metrics: tuple[str, ...], **options: Any) -> None:
     """Compute the per-user values of METRICS."""
     metrics, options = as_recorded("per_user", metrics, options)
@@ -136,11 +117,13 @@ def per_user(metrics: tuple[str, ...], **options: Any) -> None:
 
 @main.command()
 @click.argument("metrics", nargs=-1)
-@input_options
-@convention_options
-@small_slice_options
-@click.option("--strict", is_flag=True, help="Exit with code 1 on warnings too.")
-@output_options
+@shared.input_options
+@shared.convention_options
+@shared.small_slice_options
+@shared.option(
+    "Checks and gates", "--strict", is_flag=True, help="Exit with code 1 on warnings too."
+)
+@shared.output_options
 def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
     """Check the tables for data problems.
 
@@ -151,6 +134,7 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
     """
     from sqlmetrics.checks.survey import rows_of, unreadable
     from sqlmetrics.cli.layout import render_findings
+    from sqlmetrics.run import looking
 
     check_not_parquet(options, "findings")
     findings: list[Finding] = []
@@ -159,7 +143,8 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
         if isinstance(evaluator, DataError):
             findings.append(unreadable(evaluator))
         else:
-            findings.extend(evaluator.findings(**asked_of(metrics, options, "by", "by_item")))
+            asked = asked_of(looking.findings, metrics, options)
+            findings.extend(evaluator.findings(**asked))
         return rows_of(findings, on_command_line)
 
     write(options, compute, render=render_findings, opened=evaluator_or_error(options))
@@ -169,15 +154,15 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
 
 
 @main.command(epilog=_COMPARISON)
-@question_options
-@combinations_option
-@test_options
-@interval_options
-@resampling_options
-@check_option
-@gate_options
-@record_options
-@output_options
+@shared.question_options
+@shared.combinations_option
+@shared.test_options
+@shared.interval_options
+@shared.resampling_options
+@shared.check_option
+@shared.gate_options
+@shared.record_options
+@shared.output_options
 def compare(metrics: tuple[str, ...], **options: Any) -> None:
     """Compare every model with a baseline, user by user.
 
@@ -210,7 +195,7 @@ Example:
     is_flag=True,
     help="Read the files, and run the SQL, that FILE names without asking.",
 )
-@output_options
+@shared.output_options
 def run_tests(file: str, typed: tuple[str, ...], trust_file: bool, **options: Any) -> None:
     """Run the gates of a TOML FILE.
 
@@ -229,16 +214,16 @@ def run_tests(file: str, typed: tuple[str, ...], trust_file: bool, **options: An
 
 
 @main.command()
-@question_options
-@combinations_option
-@against_option
-@alpha_option
-@test_options
-@no_interval_options
-@resampling_options
-@check_option
-@record_options
-@output_options
+@shared.question_options
+@shared.combinations_option
+@shared.against_option
+@shared.alpha_option
+@shared.test_options
+@shared.no_interval_options
+@shared.resampling_options
+@shared.check_option
+@shared.record_options
+@shared.output_options
 def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     """Rank the models by METRICS.
 
@@ -260,7 +245,7 @@ def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     names: dict[str, str] = {}
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
-        frame = evaluator.leaderboard(**asked_of(metrics, options, *RANKED))
+        frame = evaluator.leaderboard(**asked_of(evaluator.leaderboard, metrics, options))
         names.update(display_names(evaluator.catalog, frame))
         return frame
 
@@ -284,7 +269,7 @@ Example:
 
 @main.command(epilog=_TABLE)
 @click.argument("datasets", nargs=-1, required=True, metavar="NAME=FILE…")
-@output_options
+@shared.output_options
 def table(datasets: tuple[str, ...], **options: Any) -> None:
     """Put the leaderboards of several datasets side by side.
 
@@ -306,25 +291,28 @@ Example:
 
 
 @main.command(epilog=_REPORT)
-@question_options
-@click.option(
+@shared.question_options
+@shared.option(
+    "Metrics",
     "--primary",
     metavar="METRIC[@K]",
     help="Metric that ranks the models, and the cutoff of comparisons; default: ndcg@10 or the "
     "closest match.",
 )
-@alpha_option
-@test_options
-@confidence_option
-@check_option
+@shared.alpha_option
+@shared.test_options
+@shared.confidence_option
+@shared.check_option
 @click.option(
-    "--no-examples", is_flag=True, help="Omit example users and their lists; show aggregates only."
+    "--no-examples",
+    is_flag=True,
+    help="Omit example users and their lists; show aggregates only.",
 )
 @click.option("--title", metavar="TEXT", help="Title of the page.")
 @click.option(
     "-o", "--output", metavar="FILE", required=True, help="Page to write (.html), or - for stdout."
 )
-@click.option("--force", is_flag=True, help="Overwrite an existing output file.")
+@shared.force_option
 def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
     """Write an HTML report of METRICS.
 
@@ -334,39 +322,39 @@ def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
     Without --by, it slices by columns of users with few distinct values and, if there is a history,
     by activity_group; without --by-item, by popularity.
     """
-    from sqlmetrics.files import whole_file
     from sqlmetrics.report import check_name
+    from sqlmetrics.report.analysis import Question
 
     target = options["output"]
 
     def page() -> str:
         with evaluator_of(options) as evaluator:
-            asked = asked_of(metrics, options, "skip_missing", *REPORTED)
+            asked = asked_of(Question, metrics, options)
+            asked |= {name: options[name] for name in ("check", "title")}
             return evaluator.report(examples=not no_examples, **asked).html
 
-    if target == "-":
-        show(page(), "html")
-        return
-    check_name(target)
-    with whole_file(Path(target), options["force"]) as temporary:
-        temporary.write_text(page(), encoding="utf-8")
+    if target != "-":
+        check_name(target)
+    write_text(target, options["force"], page)
 
 
 @main.command()
-@question_options
-@summary_options
-@click.option("--per-user", is_flag=True, help="Print the statement of per-user.")
-@click.option(
+@shared.question_options
+@shared.summary_options
+@shared.option("Metrics", "--per-user", is_flag=True, help="Print the statement of per-user.")
+@shared.option(
+    "Metrics",
     "--dialect",
     type=click.Choice(DIALECTS),
     help="SQL dialect of the statement; default: that of the engine.",
 )
-@click.option(
+@shared.option(
+    "Metrics",
     "--physical",
     is_flag=True,
     help="Print the optimised statement that sqlmetrics runs on DuckDB; it returns the same rows.",
 )
-@name_options
+@shared.name_options
 def sql(
     metrics: tuple[str, ...],
     per_user: bool,
@@ -382,23 +370,27 @@ def sql(
     to have user_id, item_id and rank (or the column of --column recommendations.score=NAME), and
     the other columns that --column maps.
     """
+    from sqlmetrics.evaluator import Evaluator
+
     options = with_names(options)
-    if per_user:
-        given = click.get_current_context().get_parameter_source
-        for name in EVALUATED:
-            if name not in PER_USER and given(name) is ParameterSource.COMMANDLINE:
-                option = "--" + name.replace("_", "-")
-                raise UsageError(
-                    f"{option} applies to means over users only; remove it or --per-user"
-                )
+    of_means, of_users = (
+        asked_of(method, metrics, options) for method in (Evaluator.evaluate, Evaluator.per_user)
+    )
+    given = click.get_current_context().get_parameter_source
+    for name in of_means:
+        if per_user and name not in of_users and given(name) is ParameterSource.COMMANDLINE:
+            option_name = "--" + name.replace("_", "-")
+            raise UsageError(
+                f"{option_name} applies to means over users only; remove it or --per-user"
+            )
     with evaluator_of(options) as evaluator:
         text = evaluator.sql(
             per_user=per_user,
             dialect=dialect,
             physical=physical,
-            **asked_of(metrics, options, *(PER_USER if per_user else EVALUATED)),
+            **(of_users if per_user else of_means),
         )
-    show(text, "sql")
+    show(text, "data")
 
 
 class _RecordedCommand(Command):
@@ -419,20 +411,19 @@ Example:
 
 @main.command(cls=_RecordedCommand, epilog=_PACKAGE)
 @click.argument("directory", type=click.Path(path_type=Path))
-@question_options
-@summary_options
-@click.option(
+@shared.question_options
+@shared.summary_options
+@shared.option(
+    "Metrics",
     "--dialect",
     type=click.Choice(DIALECTS),
     default=NATIVE,
-    show_default=True,
     help="SQL dialect of the warehouse that dbt uses.",
 )
-@name_options
+@shared.name_options
 @click.option(
     "--name",
     default="sqlmetrics",
-    show_default=True,
     help="Name of the package, and prefix of its model names.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing package.")
@@ -463,29 +454,34 @@ def dbt(
             name=name,
             command=masked(shlex.join(["sqlmetrics", "dbt", *typed])),
             force=force,
-            **asked_of(metrics, options, *EVALUATED),
+            **asked_of(evaluator.evaluate, metrics, options),
         )
     for path in paths:
-        show(f"{path}\n", "path")
+        show(f"{path}\n", "data")
 
 
 @main.command()
 @click.argument("metrics", nargs=-1)
-@input_options
-@click.option(
-    "--from", "start", required=True, metavar="NAME|FILE", help="Convention to start from."
+@shared.input_options
+@shared.option(
+    "Metrics",
+    "--from",
+    "start",
+    required=True,
+    metavar="NAME|FILE",
+    help="Convention to start from.",
 )
-@click.option(
+@shared.option(
+    "Metrics",
     "--to",
     "end",
     default="standard",
     metavar="NAME|FILE",
-    show_default=True,
     help="Convention to end at.",
 )
-@fallback_option
-@check_option
-@output_options
+@shared.fallback_option
+@shared.check_option
+@shared.output_options
 def explain(metrics: tuple[str, ...], start: str, end: str, **options: Any) -> None:
     """Explain why two conventions give different values.
 
@@ -495,7 +491,7 @@ def explain(metrics: tuple[str, ...], start: str, end: str, **options: Any) -> N
     write(
         options,
         lambda evaluator: evaluator.explain(
-            start=start, end=end, **asked_of(metrics, options, "skip_missing")
+            **asked_of(evaluator.explain, metrics, {**options, "start": start, "end": end})
         ),
     )
 
@@ -510,18 +506,18 @@ _NOT_IDENTIFIED = 4  # exit code
 
 @main.command(epilog=_IDENTIFIED, short_help="Find the conventions that give reported numbers.")
 @click.argument("numbers", nargs=-1, required=True)
-@input_options
-@tried_option
-@click.option(
+@shared.input_options
+@shared.tried_option
+@shared.option(
+    "Metrics",
     "--nearest",
     type=click.IntRange(min=1),
     default=3,
-    show_default=True,
     metavar="N",
     help="Number of distinct values to show for a number that no convention gives.",
 )
-@check_option
-@output_options
+@shared.check_option
+@shared.output_options
 def identify(
     numbers: tuple[str, ...], conventions: tuple[str, ...], nearest: int, **options: Any
 ) -> None:
@@ -552,24 +548,12 @@ def identify(
 
 @main.command()
 @click.argument("metrics", nargs=-1)
-@click.option(
-    "--convention",
-    default="standard",
-    metavar="NAME|FILE",
-    show_default=True,
-    help="Convention that defines the metrics.",
-)
-@fallback_option
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Override a setting of the convention; METRIC.NAME=VALUE for one metric.",
-)
-@templates_option
+@shared.one_convention_option
+@shared.fallback_option
+@shared.set_option
+@shared.templates_option
 @click.option("-o", "--output", metavar="FILE", help="Write the script to FILE.")
-@click.option("--force", is_flag=True, help="Overwrite an existing output file.")
+@shared.force_option
 def macros(
     metrics: tuple[str, ...],
     convention: str,
@@ -590,7 +574,6 @@ def macros(
     """
     from sqlmetrics.evaluator import Evaluator
     from sqlmetrics.export.duckdb_macros import script
-    from sqlmetrics.files import whole_file
 
     def text() -> str:
         return script(
@@ -598,27 +581,19 @@ def macros(
             fallback=fallback, templates=templates,
         )  # fmt: skip
 
-    if output is None or output == "-":
-        show(text(), "sql")
-        return
-    if not output:
-        raise UsageError("-o: the file name is empty")
-    # a file that cannot be written is refused before the script, which takes seconds
-    with whole_file(Path(output), force) as temporary:
-        temporary.write_text(text(), encoding="utf-8")
+    write_text(output, force, text)
 
 
 @main.command()
 @click.argument("name", required=False)
-@templates_option
-@click.option("--format", "kind", type=click.Choice(FORMATS), help="Output format.")
+@shared.templates_option
+@shared.format_option
 def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) -> None:
     """List the conventions, or describe one.
 
     If NAME is a convention, show all its settings. If NAME is a metric, show the settings that each
     convention chooses for it.
     """
-    from sqlmetrics.cli.layout import render_rows
     from sqlmetrics.describe.conventions import (
         all_settings,
         choices,
@@ -642,18 +617,16 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
         )
     records = listing(catalog) if name is None else choices(catalog, name, all_settings(catalog))
     rows = Rows.of_records(records, prose=("release", "title"))
-    kind = kind or default_format()
-    show(render_rows(rows, kind, None), kind)
+    show_rows(rows, kind)
 
 
 @main.command("list")
-@templates_option
+@shared.templates_option
 @click.option("--slices", is_flag=True, help="List the built-in slices of --by instead.")
 @click.option("--stages", is_flag=True, help="List the stages that templates read instead.")
-@click.option("--format", "kind", type=click.Choice(FORMATS), help="Output format.")
+@shared.format_option
 def list_metrics(templates: tuple[str, ...], slices: bool, stages: bool, kind: str | None) -> None:
     """List all metrics."""
-    from sqlmetrics.cli.layout import render_rows
     from sqlmetrics.describe import listing
     from sqlmetrics.metrics.catalog import Catalog
     from sqlmetrics.rows import Rows
@@ -661,22 +634,15 @@ def list_metrics(templates: tuple[str, ...], slices: bool, stages: bool, kind: s
     if slices and stages:
         raise UsageError("--slices and --stages list different things; remove one")
     listed = listing.slices if slices else listing.stages if stages else listing.metrics
-    kind = kind or default_format()
     prose = ("aliases", "title", "settings")
     rows = Rows.of_records(listed(Catalog.load(templates)), prose)
-    show(render_rows(rows, kind, None), kind)
+    show_rows(rows, kind)
 
 
 @main.command(short_help="Describe a metric or a slice: formula, settings and SQL.")
 @click.argument("metric")
-@click.option(
-    "--convention",
-    metavar="NAME|FILE",
-    default="standard",
-    show_default=True,
-    help="Convention that defines the settings and the query.",
-)
-@templates_option
+@shared.one_convention_option
+@shared.templates_option
 def describe(metric: str, convention: str, templates: tuple[str, ...]) -> None:
     """Describe a metric, slice or stage: settings and SQL.
 
@@ -690,15 +656,11 @@ def describe(metric: str, convention: str, templates: tuple[str, ...]) -> None:
 
 @main.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
-@click.option(
-    "--users", type=click.IntRange(min=1), default=500, show_default=True, help="Number of users."
-)
-@click.option("--per-user", type=click.IntRange(min=1), default=20, show_default=True,
+@click.option("--users", type=click.IntRange(min=1), default=500, help="Number of users.")
+@click.option("--per-user", type=click.IntRange(min=1), default=20,
               help="Length of the lists.")  # fmt: skip
-@click.option("--seed", type=int, default=1, show_default=True, help="Random seed.")
-@click.option(
-    "--models", type=click.IntRange(1, 3), default=3, show_default=True, help="Number of models."
-)
+@click.option("--seed", type=int, default=1, help="Random seed.")
+@click.option("--models", type=click.IntRange(1, 3), default=3, help="Number of models.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def demo(directory: Path, users: int, per_user: int, seed: int, models: int, force: bool) -> None:
     """Write example tables to DIRECTORY.
@@ -711,4 +673,4 @@ def demo(directory: Path, users: int, per_user: int, seed: int, models: int, for
         directory, users=users, per_user=per_user, seed=seed, models=models, force=force
     )
     for path in paths:
-        show(f"{path}\n", "path")
+        show(f"{path}\n", "data")

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlmetrics.cli.layout import BEST_ONE, render_frame, render_leaderboard
+from sqlmetrics.cli.formats import FORMATS, TableFormat
+from sqlmetrics.cli.layout import BEST_ONE, render_leaderboard
+from sqlmetrics.cli.paper import display_names
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.files import check_not_read
 from sqlmetrics.metrics.catalog import Catalog
-from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.stats.datasets import COUNTS, joined
 from sqlmetrics.stats.leaderboard import BETTER, WORSE, marked_columns, marks_in
 from sqlmetrics.texts.terminal import one_line
@@ -54,8 +55,9 @@ class Datasets:
 
     def render(self, frame: pd.DataFrame, kind: str, digits: int | None) -> str:
         """Lay out the joined table; machine formats show it unchanged."""
-        if kind not in ("table", "markdown", "github", "latex"):
-            return render_frame(frame, kind, digits)
+        format_ = FORMATS[kind]
+        if not isinstance(format_, TableFormat):
+            return format_.render(frame, digits)
         counts = [
             f"{name} {count}"
             for name, board in self.boards.items()
@@ -71,9 +73,7 @@ class Datasets:
             names=self.names(Catalog.load()),
             blocks=self.blocks(),
         )
-        # without the empty line, Markdown would join the lines
-        note = {"latex": "% {}\n", "table": "{}\n"}.get(kind, "\n{}\n")
-        return text + "".join(note.format(one_line(line)) for line in self.notes())
+        return text + "".join(format_.note.format(one_line(line)) for line in self.notes())
 
     @property
     def is_against_one(self) -> bool:
@@ -98,17 +98,14 @@ class Datasets:
         return bool(found & {BETTER, WORSE}) if found else None
 
     def names(self, catalog: Catalog) -> dict[str, str]:
-        """Map the columns of values to their names in papers, such as nDCG@10."""
-
-        def named(column: str) -> str:
-            spec = parse_spec(column)
-            # the metric may be of the user's own templates
-            return catalog.display_name(spec) if spec.metric in catalog.metrics else column
-
+        """Map the columns to their names in papers, such as nDCG@10."""
         return {"model": "Model"} | {
-            f"{name} {column}": named(column)
+            f"{name} {column}": shown
             for name, board in self.boards.items()
-            for column in marked_columns(board)
+            for column, shown in {
+                **{column: column for column in marked_columns(board)},
+                **display_names(catalog, board),
+            }.items()
         }
 
     def blocks(self) -> dict[str, str]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
+from sqlmetrics.cli.formats import CHOICES, FORMATS, SUFFIXES
 from sqlmetrics.engines import database_urls
 from sqlmetrics.stats.gaps import GAPS
 from sqlmetrics.stats.intervals import KINDS
 from sqlmetrics.stats.paired_tests import CORRECTIONS, TESTS
 
 ENGINES = ["duckdb", "spark"]
-FORMATS = ["table", "csv", "json", "jsonl", "markdown", "github", "latex"]
-TRACKERS = ["mlflow", "dvc"]  # formats for values of an evaluation
 TABLES = [
     (
         "interactions",
@@ -33,44 +33,37 @@ TABLES = [
     ("logs", ["--logs"], "Logged decisions: user_id, item_id, reward, [propensity]."),
 ]
 
-# the groups of options in help texts
-GROUPS = {
-    "Tables": (
-        *("recommendations", *(table for table, _, _ in TABLES)),
-        *("scored", "database", "columns", "key", "where"),
-        *("recommendations_table", *(f"{table}_table" for table, _, _ in TABLES)),
-    ),
-    "Metrics": (
-        *("cutoffs", "skip_missing", "start", "end", "nearest", "primary"),
-        *("against", "test", "correction", "alpha", "per_user", "dialect", "physical"),
-    ),
-    "Definitions": ("conventions", "fallback", "settings", "templates"),
-    "Slices and intervals": (
-        *("by", "by_item", "combinations", "gap"),
-        *("ci", "confidence", "resamples", "seed", "run_ci"),
-    ),
-    "Checks and gates": (
-        *("check", "strict", "trust_input", "fail_if", "fail_on_warnings", "verify"),
-    ),
-    "Engine": ("engine", "master", "threads", "memory_limit", "temp_directory", "temp_limit"),
-    "Output": (
-        *("kind", "digits", "output", "force", "name", "title", "no_examples"),
-        *("record", "from_record", "trust_record"),
-    ),
-}
+GROUPS = (
+    "Tables", "Metrics", "Definitions", "Slices and intervals", "Checks and gates", "Engine",
+    "Output",
+)  # fmt: skip
 
-# the options that are arguments of evaluator methods
-PER_USER = ("by", "by_item", "skip_missing")
-OF_INTERVAL = ("ci", "confidence")
-RESAMPLED = ("resamples", "seed")
-EVALUATED = (*PER_USER, "combinations", "gap", *OF_INTERVAL, *RESAMPLED, "run_ci")
-GATED = ("fail_if",)
-REPORTED = (
-    *("by", "by_item", "primary", "title", "check"),
-    *("test", "correction", "alpha", "confidence"),
+
+# options that only --help-all shows
+RARE = frozenset({
+    "aspects", "logs", "scored", *(f"{table}_table" for table, _, _ in TABLES),
+    "correction", "fallback", "templates", "combinations", "gap", "resamples", "seed", "run_ci",
+    "trust_input", "fail_on_warnings", "verify", "master", "temp_directory", "temp_limit",
+    "from_record", "trust_record", "no_examples", "title",
+})  # fmt: skip
+
+
+class Option(click.Option):
+    """An option of a command with many options; `group` is its heading in help texts."""
+
+    def __init__(self, *args: Any, group: str, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.group = group
+
+
+def option(group: str, *names: str, **settings: Any) -> Callable[[Any], Any]:
+    """Return the decorator that adds an `Option` to a command."""
+    return click.option(*names, cls=Option, group=group, **settings)
+
+
+_table, _metric, _definition, _slice, _check, _engine = (
+    functools.partial(option, group) for group in GROUPS[:-1]
 )
-COMPARED = (*PER_USER, "combinations", *OF_INTERVAL, *RESAMPLED, "test", "correction")
-RANKED = ("alpha", "against", *COMPARED)
 
 
 class EngineType(click.Choice[str]):
@@ -99,24 +92,34 @@ class EngineType(click.Choice[str]):
 
 def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def decorate(function: Any) -> Any:
-        for option in reversed(options):
-            function = option(function)
+        for add in reversed(options):
+            function = add(function)
         return function
 
     return decorate
 
 
-templates_option = click.option(
+templates_option = _definition(
     "--templates", multiple=True, metavar="DIR", help="Directory with your own metrics."
 )
 
+set_option = _definition(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Override a setting of the convention; METRIC.NAME=VALUE for one metric.",
+)
+
+force_option = click.option("--force", is_flag=True, help="Overwrite an existing output file.")
+
 engine_options = _options(
-    click.option("--threads", type=click.IntRange(min=1), help="Number of engine threads."),
-    click.option("--memory-limit", metavar="SIZE", help="Memory limit of the engine, e.g. 4GB."),
-    click.option(
+    _engine("--threads", type=click.IntRange(min=1), help="Number of engine threads."),
+    _engine("--memory-limit", metavar="SIZE", help="Memory limit of the engine, e.g. 4GB."),
+    _engine(
         "--temp-directory", metavar="DIR", help="Directory for data that does not fit in memory."
     ),
-    click.option(
+    _engine(
         "--temp-limit",
         metavar="SIZE",
         help="Maximum total size of temporary files, e.g. 20GB; default: half of the free space "
@@ -125,7 +128,7 @@ engine_options = _options(
 )
 
 input_options = _options(
-    click.option(
+    _table(
         "-r",
         "--recommendations",
         multiple=True,
@@ -134,47 +137,40 @@ input_options = _options(
         "or - for stdin. For several models, repeat as NAME=FILE, or write {model} in the path; "
         "for several runs, such as seeds, {run}.",
     ),
-    *[click.option(*names, table, metavar="FILE", help=text) for table, names, text in TABLES],
-    click.option(
+    *[_table(*names, table, metavar="FILE", help=text) for table, names, text in TABLES],
+    _table(
         "--scored",
         metavar="FILE",
         help="One table of recommendations and interactions, as in learning to rank: user_id, "
         "item_id, score, relevance (the label).",
     ),
-    click.option(
+    _table(
         "--database",
         metavar="FILE",
         help="DuckDB file with the tables: -r recs then reads its table recs. -r FILE:recs names "
         "both, and a table can also be a query in quotes: -r 'SELECT … FROM recs'.",
     ),
-    click.option(
+    _metric(
         "-k",
         "cutoffs",
         metavar="K",
         help="Cutoffs for metrics given without one, e.g. 5,10 or 1:20",
     ),
-    click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Override a setting of the convention; METRIC.NAME=VALUE for one metric.",
-    ),
-    click.option(
+    set_option,
+    _table(
         "--column",
         "columns",
         multiple=True,
         metavar="NAME=COLUMN",
         help="Name of the source column to read as NAME; TABLE.NAME=COLUMN for one table.",
     ),
-    click.option(
+    _table(
         "--key",
         default="user_id",
         metavar="NAMES",
-        show_default=True,
         help="Comma-separated columns that identify a user.",
     ),
-    click.option(
+    _table(
         "--where",
         "where",
         multiple=True,
@@ -183,25 +179,20 @@ input_options = _options(
         '"interactions=rating >= 4". Pass at most once per table.',
     ),
     templates_option,
-    click.option(
-        "--trust-input", is_flag=True, help="Skip the validation that has to scan the rows."
+    _check("--trust-input", is_flag=True, help="Skip the validation that has to scan the rows."),
+    _metric(
+        "--skip-missing", is_flag=True, help="Omit metrics whose tables or columns were not given."
     ),
-    click.option(
-        "--skip-missing",
-        is_flag=True,
-        help="Omit metrics whose tables or columns were not given.",
-    ),
-    click.option(
+    _engine(
         "--engine",
         type=EngineType(),
         default=ENGINES[0],
-        show_default=True,
         help="Compute with DuckDB in this process, with Spark (tables must be Parquet or Spark "
         "catalog tables), or in the database of a URL (tables are given by name): "
         "postgres://user@host/db, clickhouse://, snowflake://, bigquery://, databricks://, "
         "trino:// or grpc:// (Flight SQL).",
     ),
-    click.option(
+    _engine(
         "--master",
         metavar="URL",
         help="Spark master URL, e.g. local[4]; default: Spark's configuration.",
@@ -209,14 +200,14 @@ input_options = _options(
     engine_options,
 )
 
-check_option = click.option(
+check_option = _check(
     "--check/--no-check",
     default=None,
     help="Show the warnings of sqlmetrics check with the result; default: --check for up to a "
     "million recommendations.",
 )
 
-fail_if_option = click.option(
+fail_if_option = _check(
     "--fail-if",
     "fail_if",
     multiple=True,
@@ -227,7 +218,7 @@ fail_if_option = click.option(
 
 gate_options = _options(
     fail_if_option,
-    click.option(
+    _check(
         "--fail-on-warnings",
         is_flag=True,
         help="Exit with code 3 if sqlmetrics check would warn; implies --check.",
@@ -236,7 +227,7 @@ gate_options = _options(
 
 # names of tables that only the printed statement reads
 name_options = _options(
-    click.option(
+    _table(
         "--recommendations-table",
         multiple=True,
         metavar="[NAME=]TABLE",
@@ -244,21 +235,21 @@ name_options = _options(
         "\"{{ ref('recs') }}\". Repeat as NAME=TABLE for several models.",
     ),
     *[
-        click.option(
+        _table(
             f"--{table}-table", metavar="TABLE", help=f"Name of the {table} table, in the same way."
         )
         for table, _, _ in TABLES
     ],
 )
 
-fallback_option = click.option(
+fallback_option = _definition(
     "--fallback",
     metavar="NAME|FILE",
     help="Convention for metrics that the given convention does not define, e.g. standard.",
 )
 
 convention_options = _options(
-    click.option(
+    _definition(
         "--convention",
         "conventions",
         multiple=True,
@@ -269,7 +260,14 @@ convention_options = _options(
     fallback_option,
 )
 
-tried_option = click.option(
+one_convention_option = _definition(
+    "--convention",
+    default="standard",
+    metavar="NAME|FILE",
+    help="Convention that defines the metrics.",
+)
+
+tried_option = _definition(
     "--convention",
     "conventions",
     multiple=True,
@@ -281,7 +279,7 @@ tried_option = click.option(
 def _slice_options(of_by: str, of_by_item: str) -> Callable[[Any], Any]:
     """Return the options for slices; the arguments say what a command does with slices."""
     return _options(
-        click.option(
+        _slice(
             "--by",
             multiple=True,
             metavar="NAMES",
@@ -290,7 +288,7 @@ def _slice_options(of_by: str, of_by_item: str) -> Callable[[Any], Any]:
             "'age(bins=25|35|50)'; items.COLUMN, activity, activity_group, popularity, "
             "month.",
         ),
-        click.option(
+        _slice(
             "--by-item",
             multiple=True,
             metavar="NAMES",
@@ -309,29 +307,23 @@ question_options = _options(
     click.argument("metrics", nargs=-1), input_options, convention_options, slice_options
 )
 
-combinations_option = click.option(
+combinations_option = _slice(
     "--combinations",
     is_flag=True,
     help="Also report every subset of the slicing columns, and the total.",
 )
 
-confidence_option = click.option(
-    "--confidence",
-    type=float,
-    default=0.95,
-    show_default=True,
-    metavar="P",
-    help="Confidence level of the interval.",
+confidence_option = _slice(
+    "--confidence", type=float, default=0.95, metavar="P", help="Confidence level of the interval."
 )
 
 
 def _interval_options(default: str) -> Callable[[Any], Any]:
     return _options(
-        click.option(
+        _slice(
             "--ci",
             type=click.Choice(KINDS),
             default=default,
-            show_default=True,
             help="Kind of confidence interval in ci_low and ci_high.",
         ),
         confidence_option,
@@ -341,39 +333,35 @@ def _interval_options(default: str) -> Callable[[Any], Any]:
 interval_options = _interval_options("normal")
 no_interval_options = _interval_options("none")
 
-against_option = click.option(
+against_option = _metric(
     "--against",
     metavar="NAME",
     help="Model to test the others against, instead of the best one of each metric.",
 )
 
-alpha_option = click.option(
+alpha_option = _metric(
     "--alpha",
     type=float,
     default=0.05,
-    show_default=True,
     metavar="P",
     help="Significance level: a model with an adjusted p-value below it is significantly worse "
     "than the best.",
 )
 
 resampling_options = _options(
-    click.option(
+    _slice(
         "--resamples",
         type=int,
         default=1000,
-        show_default=True,
         metavar="N",
         help="Number of resamples of the bootstrap and the randomisation test.",
     ),
-    click.option(
-        "--seed", type=int, default=1, show_default=True, help="Random seed of the resamples."
-    ),
+    _slice("--seed", type=int, default=1, help="Random seed of the resamples."),
 )
 
 summary_options = _options(
     combinations_option,
-    click.option(
+    _slice(
         "--gap",
         multiple=True,
         type=click.Choice(GAPS),
@@ -383,7 +371,7 @@ summary_options = _options(
     ),
     interval_options,
     resampling_options,
-    click.option(
+    _slice(
         "--run-ci",
         is_flag=True,
         help="With --ci bootstrap: also compute intervals for metrics of the whole run (coverage, "
@@ -392,21 +380,23 @@ summary_options = _options(
 )
 
 test_options = _options(
-    click.option(
+    _metric(
         "--test",
         type=click.Choice(TESTS),
         default="t",
-        show_default=True,
         help="Significance test of the paired differences.",
     ),
-    click.option(
+    _metric(
         "--correction",
         type=click.Choice(CORRECTIONS),
         default="holm",
-        show_default=True,
         help="Correction of the p-values for multiple comparisons.",
     ),
 )
+
+
+_GENERAL = [name for name in CHOICES if not FORMATS[name].only_values]
+format_option = click.option("--format", "kind", type=click.Choice(_GENERAL), help="Output format.")
 
 
 def _output_options(formats: Sequence[str], more: str = "") -> Callable[[Any], Any]:
@@ -426,15 +416,15 @@ def _output_options(formats: Sequence[str], more: str = "") -> Callable[[Any], A
             "-o",
             "--output",
             metavar="FILE",
-            help="Write the result to FILE (.csv .json .jsonl .md .tex .txt .parquet).",
+            help=f"Write the result to FILE ({' '.join(SUFFIXES)}).",
         ),
-        click.option("--force", is_flag=True, help="Overwrite an existing output file."),
+        force_option,
     )
 
 
-output_options = _output_options(FORMATS)
+output_options = _output_options(_GENERAL)
 tracked_output_options = _output_options(
-    [*FORMATS, *TRACKERS], " mlflow and dvc are JSON files of values for these trackers."
+    CHOICES, " mlflow and dvc are JSON files of values for these trackers."
 )
 
 

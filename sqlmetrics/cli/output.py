@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sqlmetrics.cli.arguments import asked_of, evaluator_of
-from sqlmetrics.cli.options import COMPARED, EVALUATED, GATED, PER_USER
+from sqlmetrics.cli.formats import (
+    FORMATS,
+    PARQUET,
+    SUFFIXES,
+    format_of,
+    has_summary,
+    rendered,
+    rows_of,
+)
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
 from sqlmetrics.texts.terminal import say, show
 
@@ -97,13 +105,11 @@ class Gates:
     ) -> str:
         """Lay out a result, with the verdicts in the format for GitHub."""
         n_warnings = self.n_warnings if self._fails_on_warnings else 0
-        if kind != "github" or not (self.verdicts or n_warnings):
+        if not has_summary(kind) or not (self.verdicts or n_warnings):
             return render(result, kind, digits)
-        from sqlmetrics.cli.github import with_verdicts
-        from sqlmetrics.rows import Rows
+        from sqlmetrics.cli.markdown import with_verdicts
 
-        rows = result if isinstance(result, Rows) else Rows.of_frame(result)
-        return with_verdicts(rows, self.verdicts, digits, n_warnings)
+        return with_verdicts(rows_of(result), self.verdicts, digits, n_warnings)
 
     def check(self) -> None:
         """Raise a GateError if the result fails a gate, or if there were data warnings."""
@@ -136,25 +142,25 @@ def _same(path: str, other: str | None) -> bool:
 
 def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: bool) -> None:
     """Compute means over users or per-user values, and write them."""
-    from sqlmetrics.cli.layout import render_rows
+    from sqlmetrics.evaluator import Evaluator
 
-    asked = asked_of(metrics, options, *(PER_USER if per_user else EVALUATED))
-    gates = {} if per_user else {name: options[name] for name in GATED}
+    method = Evaluator.per_user if per_user else Evaluator.evaluate
+    asked = asked_of(method, metrics, options)
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
-        method = evaluator.per_user if per_user else evaluator.evaluate
-        return method(**asked, **gates)
+        return method(evaluator, **asked)
 
     def means(evaluator: Evaluator) -> Rows:
-        return evaluator.rows(**asked, **gates)
+        return evaluator.rows(**asked)
 
     def write_parquet(evaluator: Evaluator, path: Path | str) -> None:
-        evaluator.write_parquet(path, per_user=per_user, force=options["force"], **asked)
+        values = {name: value for name, value in asked.items() if name != "fail_if"}
+        evaluator.write_parquet(path, per_user=per_user, force=options["force"], **values)
 
-    if gates and gates["fail_if"] and str(options["output"]).endswith(".parquet"):
+    if asked.get("fail_if") and str(options["output"]).endswith(".parquet"):
         write(options, compute)  # the gates judge the rows, which the engine would not return
     elif options["engine"] != "spark" and not per_user:
-        write(options, means, write_parquet, render=render_rows)
+        write(options, means, write_parquet)
     elif options["engine"] != "spark":
         write(options, compute, write_parquet)
     elif (per_user and options["output"] not in (None, "", "-")) or "://" in str(options["output"]):
@@ -178,7 +184,7 @@ def verify_values(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
     counts: list[int] = []
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
-        found = evaluator.verify(**asked_of(metrics, options, *EVALUATED))
+        found = evaluator.verify(**asked_of(evaluator.evaluate, metrics, options))
         counts.append(len(found))
         return found
 
@@ -192,7 +198,9 @@ def comparison(
     metrics: Sequence[str], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Callable[[Evaluator], pd.DataFrame]]:
     """Return the options that open the evaluator of a comparison, and the comparison."""
-    asked = asked_of(metrics, options, "baseline", *COMPARED)
+    from sqlmetrics.evaluator import Evaluator
+
+    asked = asked_of(Evaluator.compare, metrics, options)
     given = options["recommendations"]
     named = [text.partition("=")[0] for text in given] if isinstance(given, tuple) else []
     models = given if isinstance(given, dict) else named
@@ -200,8 +208,7 @@ def comparison(
     table = options["baseline"] if options["baseline"] in models else None
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
-        gates = {name: options[name] for name in GATED}
-        return evaluator.compare(**asked, **gates)
+        return evaluator.compare(**asked)
 
     return {**options, "baseline": table}, compute
 
@@ -210,8 +217,6 @@ def _write_with_spark(
     options: Mapping[str, Any], write_parquet: Callable[[Any, str], None]
 ) -> None:
     """Let Spark write a folder of Parquet files to a path or URI."""
-    from sqlmetrics.cli.layout import format_of
-
     target = options["output"]
     named = Path(target).suffix and "://" not in target
     kind = format_of(Path(target), options["kind"]) if named else options["kind"]
@@ -229,26 +234,24 @@ def write(
     options: Mapping[str, Any],
     compute: Callable[[Any], Any],
     write_parquet: Callable[[Any, Path], None] | None = None,
-    render: Callable[[Any, str, int | None], str] | None = None,
+    render: Callable[[Any, str, int | None], str] = rendered,
     opened: AbstractContextManager[Any] | None = None,
 ) -> None:
     """Write the result of `compute` in the format and to the file of the options.
 
     Args:
         write_parquet: writes the result as Parquet straight from the engine.
-        render: lays out the result as text; by default, the result is a data frame.
+        render: lays out the result as text.
         opened: opens the object passed to `compute`; by default, an evaluator.
     """
-    from sqlmetrics.cli.layout import format_of, render_frame
     from sqlmetrics.files import whole_file
 
-    render = render or render_frame
     target = options["output"]
     if target == "":
         raise UsageError("-o: the file name is empty")
     path = None if target in (None, "-") else Path(target)
     given = options["kind"]
-    kind = (given or default_format()) if path is None else format_of(path, given)
+    kind = (given or _default_format()) if path is None else format_of(path, given)
     gates = Gates(options)
     with record_kept(options) as keep:
         with opened or evaluator_of(options) as evaluator:
@@ -270,8 +273,22 @@ def write(
                         text = gates.text(result, kind, options["digits"], render)
                         temporary.write_text(text, encoding="utf-8")
         if path is None:
-            show(text, kind)
+            show(text, FORMATS[kind].kind)
     gates.check()
+
+
+def write_text(target: str | None, force: bool, text: Callable[[], str]) -> None:
+    """Write a text for programs to a file, or to stdout for None and -."""
+    from sqlmetrics.files import whole_file
+
+    if target == "":
+        raise UsageError("-o: the file name is empty")
+    if target in (None, "-"):
+        show(text(), "data")
+        return
+    # a file that cannot be written is refused before the text, which takes seconds
+    with whole_file(Path(str(target)), force) as temporary:
+        temporary.write_text(text(), encoding="utf-8")
 
 
 @contextlib.contextmanager
@@ -289,11 +306,17 @@ def evaluator_or_error(options: Mapping[str, Any]) -> Iterator[Evaluator | DataE
 def check_not_parquet(options: Mapping[str, Any], what: str) -> None:
     """Raise a UsageError if the output is a Parquet file."""
     if str(options["output"]).endswith(".parquet"):
+        *others, last = [suffix for suffix in SUFFIXES if suffix not in PARQUET.suffixes]
         raise UsageError(
-            f"-o: {what} cannot be written as Parquet; use .csv, .json, .jsonl, .md, .tex or .txt"
+            f"-o: {what} cannot be written as Parquet; use {', '.join(others)} or {last}"
         )
 
 
-def default_format() -> str:
-    """Return the format for stdout: table on a terminal, csv in a pipe."""
+def show_rows(rows: Rows, kind: str | None) -> None:
+    """Write rows to stdout; by default as a table on a terminal, and as CSV in a pipe."""
+    kind = kind or _default_format()
+    show(rendered(rows, kind, None), FORMATS[kind].kind)
+
+
+def _default_format() -> str:
     return "table" if sys.stdout.isatty() else "csv"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,60 +33,59 @@ _ESCAPED = {char: "\\" + char for char in "&%$#_{}"} | {
 _SIGNS = {NOT_WORSE: "=", BETTER: r"\dagger", WORSE: r"\ddagger"}
 
 
-def latex_table(cells: Rows) -> str:
+def latex_table(cells: Rows, _: Marks) -> str:
     """Lay out a table without marks."""
-    return _tabular(cells, [[_escape(cell) for cell in row] for row in cells.values])
+    return _tabular(replace(cells, values=[tuple(map(_escape, row)) for row in cells.values]))
 
 
 def paper_table(
     cells: Rows,
     marks: Marks,
-    seconds: Mapping[int, Collection[int]],
+    frame: pd.DataFrame,
     names: Mapping[str, str],
-    legend: str,
     blocks: Mapping[str, str],
 ) -> str:
     """Lay out a leaderboard: best values bold, second ones underlined, signs as superscripts.
 
+    A column of counts that are all equal becomes a comment below the table.
+
     Args:
         cells: the texts.
         marks: the marks by column number.
-        seconds: the numbers of the rows with the second-best value, by column number.
+        frame: the leaderboard.
         names: display names of the columns.
-        legend: the meaning of the signs, for a comment below the table.
         blocks: the titles of blocks of columns, by column; neighbours with one title share it.
     """
     rows = [[_escape(cell) for cell in row] for row in cells.values]
     for column, its_marks in marks.items():
+        seconds = second_best(frame, cells.names[column], marked_columns(frame))
         for number, (row, cell) in enumerate(zip(rows, its_marks, strict=True)):
             found = marks_in(cell)
             if BEST in found:
                 row[column] = rf"\textbf{{{row[column]}}}"
-            elif number in seconds[column]:
+            elif number in seconds:
                 row[column] = rf"\underline{{{row[column]}}}"
             if signs := "".join(_SIGNS[mark] for mark in found if mark in _SIGNS):
                 # without a width, so that the digits of a column stay aligned
                 row[column] += rf"\rlap{{$^{{{signs}}}$}}"
-    comments = []
+    table, comments = replace(cells, values=[*map(tuple, rows)]), []
     for count in ("n_users", "n_runs"):
-        if count not in cells.names:
-            continue
-        column = cells.names.index(count)
-        counts = list(dict.fromkeys(row[column] for row in cells.values))
-        if len(counts) == 1:
-            rows = [[*row[:column], *row[column + 1 :]] for row in rows]
-            cells = _without(cells, column)
-            comments += [f"% {counts[0]} {count.removeprefix('n_')}"] if counts[0] else []
-    if legend:
-        comments.append(f"% {legend}")
-    shown = replace(cells, names=[names.get(name, name) for name in cells.names])
-    above = _block_header([blocks.get(name, "") for name in cells.names]) if blocks else ""
-    return _tabular(shown, rows, above) + "".join(f"{comment}\n" for comment in comments)
+        if count in table.names and len(counts := set(table[count])) == 1:
+            table = table.without(count)
+            comments += [f"% {n} {count.removeprefix('n_')}\n" for n in counts if n]
+    above = _block_header([blocks.get(name, "") for name in table.names]) if blocks else ""
+    shown = replace(table, names=[names.get(name, name) for name in table.names])
+    return _tabular(shown, above) + "".join(comments)
 
 
 def display_names(catalog: Catalog, frame: pd.DataFrame) -> dict[str, str]:
     """Map the columns of a leaderboard to their names in papers: `Model`, `nDCG@10`."""
-    names = {name: catalog.display_name(parse_spec(name)) for name in marked_columns(frame)}
+    specs = {column: parse_spec(column) for column in marked_columns(frame)}
+    names = {
+        column: catalog.display_name(spec)
+        for column, spec in specs.items()
+        if spec.metric in catalog.metrics  # it may be of templates that the catalog lacks
+    }
     runs = {"n_runs": "Runs"} if "n_runs" in frame.columns else {}
     return {"model": "Model", "n_users": "Users", **runs, **names}
 
@@ -116,13 +115,6 @@ def second_best(frame: pd.DataFrame, name: str, marked: Mapping[str, str]) -> se
     return found
 
 
-def _without(cells: Rows, column: int) -> Rows:
-    names, kinds = list(cells.names), list(cells.kinds)
-    del names[column], kinds[column]
-    values = [(*row[:column], *row[column + 1 :]) for row in cells.values]
-    return Rows(names, kinds, values)
-
-
 def _escape(cell: str) -> str:
     return "".join(_ESCAPED.get(char, char) for char in cell)
 
@@ -140,7 +132,9 @@ def _block_header(titles: Sequence[str]) -> str:
     return " & ".join(cells) + " \\\\\n" + " ".join(rules) + "\n"
 
 
-def _tabular(cells: Rows, rows: Iterable[Iterable[str]], above: str = "") -> str:
+def _tabular(cells: Rows, above: str = "") -> str:
+    """Lay out a table of names, which are escaped, and of values that are escaped already."""
+
     def line(row: Iterable[str]) -> str:
         text = " & ".join(row) + " \\\\\n"
         # LaTeX would read [ or * as an argument of the \\ that ends the row above
@@ -149,6 +143,11 @@ def _tabular(cells: Rows, rows: Iterable[Iterable[str]], above: str = "") -> str
     sides = "".join("l" if kind in (TEXT, PROSE) else "r" for kind in cells.kinds)
     header = line(map(_escape, cells.names))
     body = (
-        "\\toprule\n" + above + header + "\\midrule\n" + "".join(map(line, rows)) + "\\bottomrule\n"
+        "\\toprule\n"
+        + above
+        + header
+        + "\\midrule\n"
+        + "".join(map(line, cells.values))
+        + "\\bottomrule\n"
     )
     return f"% \\usepackage{{booktabs}}\n\\begin{{tabular}}{{{sides}}}\n{body}\\end{{tabular}}\n"

@@ -15,11 +15,11 @@ from click.core import ParameterSource
 
 from sqlmetrics import interrupts
 from sqlmetrics.cli import spelling
-from sqlmetrics.cli.options import GROUPS
+from sqlmetrics.cli.options import GROUPS, RARE
 from sqlmetrics.cli.spelling import commands_with, spelled
 from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, UsageError, suggestion
 from sqlmetrics.texts.masking import masked
-from sqlmetrics.texts.terminal import say, visible
+from sqlmetrics.texts.terminal import say, show, visible
 
 _READER_GONE = 141  # exit code of shells for SIGPIPE: the reader closed the pipe
 
@@ -32,6 +32,9 @@ def _exit_code(run: Callable[[], Any]) -> int:
         sys.stdout.flush()
         return code or 0
     except click.ClickException as error:
+        if isinstance(error, click.UsageError):  # which quotes arguments
+            text = visible(masked(error.format_message()))
+            error = click.UsageError(text, error.ctx)
         with contextlib.suppress(OSError):
             error.show()
         return error.exit_code
@@ -134,25 +137,25 @@ def _warnings_on_stderr() -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def _visible_errors() -> Iterator[None]:
-    """Escape the usage errors of click, which quote arguments, and hide secrets."""
-    try:
-        yield
-    except click.UsageError as error:
-        text = error.format_message()
-        shown = visible(masked(text))
-        if shown == text:
-            raise
-        raise click.UsageError(shown, error.ctx) from error
-
-
 def _is_from_environment(ctx: click.Context, option: click.Parameter) -> bool:
     return ctx.get_parameter_source(str(option.name)) is ParameterSource.ENVIRONMENT
 
 
-_LAST = "Output"  # the group of --help
-_MANY_OPTIONS = 12  # options of a command whose help has groups
+_MANY_OPTIONS = 11  # options of a command whose help has groups
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    """Show the help with the rare options, and end."""
+    if is_asked:
+        ctx.meta[_HELP_ALL.name] = True
+        show(f"{ctx.get_help()}\n")
+        ctx.exit()
+
+
+_HELP_ALL = click.Option(
+    ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all,
+    help="Show all options, including rare ones, and exit.",
+)  # fmt: skip
 
 
 class _Lines(click.types.StringParamType):
@@ -200,20 +203,34 @@ class Command(click.Command):
                 error.add_note(f"options set by environment variables: {', '.join(names)}")
             raise
 
+    @property
+    def has_groups(self) -> bool:
+        """Return whether the help has groups, without rare options."""
+        return sum(isinstance(param, click.Option) for param in self.params) >= _MANY_OPTIONS
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters; --help-all precedes --help."""
+        params = super().get_params(ctx)
+        if self.has_groups:
+            params.insert(len(self.params), _HELP_ALL)
+        return params
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options in groups, if there are many."""
-        params = self.get_params(ctx)
-        options = {str(param.name): param for param in params if isinstance(param, click.Option)}
-        if len(options) < _MANY_OPTIONS:
+        """Write the options in groups, if there are many; rare options only for --help-all."""
+        if not self.has_groups:
             super().format_options(ctx, formatter)
             return
-        grouped = {name for names in GROUPS.values() for name in names}
-        groups = {**GROUPS, _LAST: (*GROUPS[_LAST], *(options.keys() - grouped))}  # --help
-        for title, names in groups.items():
-            shown = [options[name].get_help_record(ctx) for name in names if name in options]
-            if records := list(filter(None, shown)):
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        records: dict[str, list[tuple[str, str]]] = {title: [] for title in GROUPS}
+        for option in options:
+            is_shown = ctx.meta.get(_HELP_ALL.name) or option.name not in RARE
+            record = option.get_help_record(ctx) if is_shown else None
+            if record is not None:
+                records[getattr(option, "group", GROUPS[-1])].append(record)
+        for title, shown in records.items():
+            if shown:
                 with formatter.section(title):
-                    formatter.write_dl(records)
+                    formatter.write_dl(shown)
 
 
 class CommandGroup(click.Group):
@@ -240,12 +257,12 @@ class CommandGroup(click.Group):
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the arguments before the command name."""
-        with _past_click(), _visible_errors():
+        with _past_click():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        with _past_click(), _visible_errors():
+        with _past_click():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002

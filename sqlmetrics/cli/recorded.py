@@ -42,19 +42,17 @@ def as_recorded(
         # older versions of click also report no METRICS as typed
         return source is not ParameterSource.DEFAULT and before.get(name) != ()
 
-    replayed = again(record, before, is_typed)
+    replayed, reads = again(record, before, is_typed)
     for param in context.command.params:
         name = str(param.name)
-        value = replayed.options.get(name)
+        value = replayed.get(name)
         if value is not before.get(name) and name not in TABLES:
             try:
-                replayed.options[name] = param.type_cast_value(context, value)
+                replayed[name] = param.type_cast_value(context, value)
             except (click.BadParameter, AttributeError, TypeError, ValueError) as error:
                 raise damaged(path, f"{name} is {value!r}: {error}") from error
-    let_read(
-        path, f"--from-record {path}", replayed.reads, options["trust_record"], "--trust-record"
-    )
-    return replayed.options.pop("metrics"), {**replayed.options, "recorded": record}
+    let_read(path, f"--from-record {path}", reads, options["trust_record"], "--trust-record")
+    return replayed.pop("metrics"), {**replayed, "recorded": record}
 
 
 def let_read(path: str, what: str, reads: Mapping[str, str], trusted: bool, trusting: str) -> None:

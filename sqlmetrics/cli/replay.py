@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import click
+
 from sqlmetrics.cli.arguments import conventions_of, lists_of
-from sqlmetrics.cli.options import COMPARED, EVALUATED, PER_USER, RANKED
-from sqlmetrics.cli.spelling import OPTIONS
+from sqlmetrics.cli.spelling import OPTIONS, PARAMETERS, parameters
 from sqlmetrics.engines import lakes
 from sqlmetrics.engines.database_files import has_query
 from sqlmetrics.engines.database_urls import DATABASES
@@ -55,7 +56,7 @@ def read(path: str | Path, command: str) -> dict[str, Any]:
     try:
         entries_of(record, Record)
         entries_of(record["given"], _GIVEN, "given")
-        entries_of(record["asked"], _ASKED[record["result"]], "asked")
+        entries_of(record["asked"], _asked(record["result"]), "asked")
     except ShapeError as error:
         raise damaged(path, str(error)) from error
     if record["result"] != command:
@@ -108,36 +109,6 @@ _NAMES = Constraint(
     "names without =, as in NAME=VALUE", lambda value: not any("=" in n for n in value)
 )
 
-# the arguments that can change numbers; a record must not set any other
-_ARGUMENTS: Mapping[str, Any] = {
-    "metrics": _Several,
-    "k": float | str | list[float | str] | None,
-    "by": _Several,
-    "by_item": _Several,
-    "skip_missing": _Flag,
-    "combinations": _Flag,
-    "gap": _Several,
-    "ci": str,
-    "confidence": float,
-    "resamples": int,
-    "seed": int,
-    "run_ci": _Flag,
-    "baseline": str | None,
-    "test": str,
-    "correction": str,
-    "alpha": float,
-    "against": str | None,
-}
-# for each command, the arguments of its method
-_ASKED: Mapping[str, Mapping[str, Any]] = {
-    command: {name: _ARGUMENTS[name] for name in ("metrics", "k", *names)}
-    for command, names in {
-        "evaluate": EVALUATED,
-        "per_user": PER_USER,
-        "compare": ("baseline", *COMPARED),
-        "leaderboard": RANKED,
-    }.items()
-}
 # arguments of the evaluator other than tables
 _SET: Mapping[str, Any] = {
     "convention": _Several,
@@ -150,30 +121,41 @@ _SET: Mapping[str, Any] = {
     "baseline": str | None,  # the name of a model
 }
 _GIVEN: Mapping[str, Any] = {**_SET, **dict.fromkeys(HOW_COMPUTED, Scalar)}
-# options whose name differs from that of the argument
-_OPTION = {"k": "cutoffs", "convention": "conventions"}
-# all options that a record may set
-SET_BY_RECORDS = frozenset(_OPTION.get(name, name) for name in (*_SET, *_ARGUMENTS, *OPTIONS))
+
+
+def _asked(result: str) -> dict[str, Any]:
+    """Return the shapes of the arguments of a method: those that can change numbers."""
+    from sqlmetrics.evaluator import Evaluator
+
+    return {
+        name: _shape(parameters()[PARAMETERS.get(name, name)])
+        for name in inspect.signature(getattr(Evaluator, result)).parameters
+        if name not in ("self", "fail_if")
+    }
+
+
+def _shape(option: click.Parameter) -> Any:
+    """Return the shape of the values of an option in records."""
+    if option.name == "cutoffs":
+        return float | str | list[float | str] | None
+    if option.multiple or option.nargs == -1:
+        return _Several
+    if isinstance(option, click.Option) and option.is_flag:
+        return _Flag
+    shapes = {"integer": int, "float": float, "choice": str}
+    return shapes.get(option.type.name, str | None)
 
 
 # ---- options ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Again:
-    """The options of a repeated run, and the files and folders that only the record names.
-
-    `reads` maps the purpose of these files, such as a table, to their names in printable form.
-    """
-
-    options: dict[str, Any]
-    reads: dict[str, str]
-
-
 def again(
     record: Mapping[str, Any], typed: Mapping[str, Any], is_typed: Callable[[str], bool]
-) -> Again:
-    """Return the options of a recorded command; typed options override those of the record.
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the options of a repeated run, and the files and folders that only the record names.
+
+    Typed options override those of the record. The files are named in printable form, by their
+    purpose, such as a table.
 
     For options of the form NAME=VALUE (--set, --column, --where, -r NAME=FILE), a typed option
     overrides only the one with the same name.
@@ -185,7 +167,7 @@ def again(
     options, reads = dict(typed), Reads()
 
     def put(option: str, value: Any) -> bool:
-        sets = option in SET_BY_RECORDS and option in options and not is_typed(option)
+        sets = option in options and not is_typed(option)
         if sets and value is not None:
             options[option] = value
         return sets
@@ -228,7 +210,7 @@ def again(
     put("baseline", given.get("baseline"))
     for name in set(asked) - {"metrics", "k"}:
         put(name, tuple(_several(asked[name])) if name in ("by", "by_item") else asked[name])
-    return Again(options, reads.named)
+    return options, reads.named
 
 
 class Reads:

@@ -24,7 +24,7 @@ _COMMANDS = {
     "write_per_user": "per-user -o FOLDER",
 }
 # arguments whose click parameter has a different name
-_PARAMETERS = {"k": "cutoffs", "convention": "conventions"}
+PARAMETERS = {"k": "cutoffs", "convention": "conventions"}
 _commands: dict[str, click.Command] = {}  # all commands by name; their group registers them
 
 
@@ -45,7 +45,7 @@ def on_command_line(named: Argument | Command) -> str:
         return f"sqlmetrics {_COMMANDS.get(named.name, named.name.replace('_', '-'))}"
     if named.name in ONLY_IN_PYTHON:
         return f"{in_python(named)} in Python"
-    parameter = parameters()[_PARAMETERS.get(named.name, named.name)]
+    parameter = parameters()[PARAMETERS.get(named.name, named.name)]
     several = isinstance(named.value, list)
     if isinstance(parameter, click.Argument):
         return shlex.join(named.value) if several else str(parameter.name).upper()

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from sqlmetrics.cli import github
+from sqlmetrics.cli import markdown
 from sqlmetrics.cli.arguments import asked_of, conventions_of, evaluator_of, lists_of
-from sqlmetrics.cli.layout import render_rows
-from sqlmetrics.cli.options import EVALUATED, GATED, TABLES
+from sqlmetrics.cli.formats import has_summary, rendered
+from sqlmetrics.cli.options import TABLES
 from sqlmetrics.cli.output import Gates, comparison
 from sqlmetrics.cli.recorded import let_read
 from sqlmetrics.cli.replay import Reads
@@ -159,19 +159,19 @@ class Suite:
         else:
 
             def compute(evaluator: Evaluator) -> Any:
-                return evaluator.rows(**asked_of(metrics, options, *EVALUATED, *GATED))
+                return evaluator.rows(**asked_of(evaluator.evaluate, metrics, options))
 
         with evaluator_of({**options, "output": self._output}) as evaluator:
             gates.result_of(compute, evaluator)
 
     def text(self, rows: Rows, kind: str, digits: int | None) -> str:
         """Lay out the verdicts; GitHub gets signs and a summary."""
-        if kind != "github":
-            return render_rows(rows, kind, digits)
-        signs = {PASSED: github.PASSED, FAILED: github.FAILED}
+        if not has_summary(kind):
+            return rendered(rows, kind, digits)
+        signs = {PASSED: markdown.PASSED, FAILED: markdown.FAILED}
         values = [(signs[verdict], *row) for verdict, *row in rows.values]
-        head = github.summary(self._n_failed, len(self._tests), "test")
-        return f"{head}\n{render_rows(Rows(rows.names, rows.kinds, values), kind, digits)}"
+        head = markdown.summary(self._n_failed, len(self._tests), "test")
+        return f"{head}\n{rendered(Rows(rows.names, rows.kinds, values), kind, digits)}"
 
     def check(self) -> None:
         """Raise a GateError if a test failed."""

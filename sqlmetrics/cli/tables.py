@@ -10,10 +10,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sqlmetrics.rows import NUMBER, PROSE, TEXT, Rows
 from sqlmetrics.stats.leaderboard import BEST, BETTER, NOT_WORSE, WORSE, marks_in
+from sqlmetrics.texts.terminal import one_line
+from sqlmetrics.texts.wording import rounded
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,6 +60,28 @@ def table_text(cells: Rows, marks: Marks, width: int | None = None) -> str:
         else:
             table.print_records(console, room)
     return capture.get()
+
+
+def texts_of(rows: Rows, digits: int | None) -> Rows:
+    """Convert every name and value to the text that tables show."""
+    places = 4 if digits is None else digits
+    values = [tuple(_shown(value, places) for value in row) for row in rows.values]
+    return replace(rows, names=[one_line(str(name)) for name in rows.names], values=values)
+
+
+def _shown(value: Any, digits: int) -> str:
+    if is_missing(value):
+        return ""
+    if not isinstance(value, float):
+        return one_line(str(value))
+    if 0 < abs(value) < 0.5 * 10**-digits:
+        return f"{value:.1e}"  # do not show a small p-value as 0
+    return f"{rounded(value, digits):.{digits}f}"
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None or NaN."""
+    return value is None or (isinstance(value, float) and value != value)
 
 
 class _Cells:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+from typing import Literal
 
 from sqlmetrics.texts.masking import masked
 
@@ -25,8 +26,6 @@ _CONTROL_OR_BREAK = re.compile(rf"[{_CONTROLS}\t\n\r\u2028\u2029]")
 
 # of a command at the start of a line, which may be indented, and of one anywhere
 _COMMAND = re.compile(r"^([^\S\n]*):(?=:)|#(?=#\w*\[)", re.MULTILINE)
-
-_LAID_OUT = ("table", "markdown", "github", "latex")  # their layout has escaped every cell
 
 
 def visible(text: str) -> str:
@@ -62,18 +61,17 @@ def say(message: object) -> None:
         click.echo(visible(masked(f"sqlmetrics: {message}")), err=True)
 
 
-def show(text: str, kind: str = "text") -> None:
+def show(text: str, kind: Literal["people", "data", "table"] = "people") -> None:
     """Write a result to stdout.
 
-    `kind` decides about control characters. "text", for people, always escapes them. Formats for
-    programs (csv, json, jsonl, sql, html, path) escape them on a terminal only. In tables (table,
-    markdown, github, latex), the layout has already escaped them, but it may break a line before
-    a command of a runner.
+    `kind` decides about control characters. Texts for people are always escaped, data for programs
+    (such as CSV, SQL and HTML) on a terminal only. In a table, the layout has already escaped them,
+    but it may break a line before a command of a runner.
     """
     import click
 
-    if kind == "text" or (kind not in _LAID_OUT and sys.stdout.isatty()):
-        text = visible(text)
-    elif kind in _LAID_OUT:
+    if kind == "table":
         text = without_commands(text)
+    elif kind == "people" or sys.stdout.isatty():
+        text = visible(text)
     click.echo(text, nl=False, color=True)  # color: click must not drop escape sequences of data

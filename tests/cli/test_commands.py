@@ -19,9 +19,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sqlmetrics as sm
+from sqlmetrics.cli import formats
 from sqlmetrics.cli.commands import main
-from sqlmetrics.cli.layout import render_frame
-from sqlmetrics.cli.options import GROUPS
+from sqlmetrics.cli.formats import rendered
+from sqlmetrics.cli.options import GROUPS, RARE
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.definitions import DEFAULT_K
 from tests.support.evaluators import Evaluator
@@ -320,7 +321,7 @@ def test_a_table_for_papers() -> None:
 def test_latex_rows_that_begin_with_an_argument_of_the_row_above() -> None:
     names = ["[2pt]", "*", "a[1]", "", "-"]
     frame = pd.DataFrame({"*metric": names, "value": 0.5})
-    lines = render_frame(frame, "latex", 1).splitlines()
+    lines = rendered(frame, "latex", 1).splitlines()
     assert lines[3:-2] == [
         "{}*metric & value \\\\",
         "\\midrule",
@@ -418,6 +419,25 @@ def test_output_files_that_cannot_be(folder: Path) -> None:
 def test_a_format_for_a_file_without_an_extension(folder: Path) -> None:
     run("evaluate", *INPUT, "mrr", "-o", "out", "--format", "json")
     assert strict_json((folder / "out").read_text())
+
+
+def test_a_new_format_is_one_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Choices, suffixes, files and stdout follow from the table of formats."""
+
+    def lay_out(result: Any, digits: int | None) -> str:
+        return formats.rendered(result, "csv", digits).replace(",", "\t")
+
+    tsv = formats.Format(name="tsv", suffixes=(".tsv",), lay_out=lay_out)
+    monkeypatch.setitem(formats.FORMATS, "tsv", tsv)  # type: ignore[arg-type]
+    monkeypatch.setattr(main.commands["evaluate"], "params", [
+        click.Option(["--format", "kind"], type=click.Choice(formats.FORMATS))
+        if param.name == "kind" else param
+        for param in main.commands["evaluate"].params
+    ])  # fmt: skip
+    printed = run("evaluate", *INPUT, "mrr@3", "--format", "tsv").stdout
+    assert printed.startswith("metric\tk\tvalue")
+    run("evaluate", *INPUT, "mrr@3", "-o", "out.tsv")
+    assert Path("out.tsv").read_text(encoding="utf-8") == printed
 
 
 def test_a_folder_is_not_a_file(folder: Path) -> None:
@@ -625,7 +645,7 @@ def test_a_statement_does_not_read_stdin() -> None:
 
 
 def test_help() -> None:
-    """A command with many options shows each of them in one group."""
+    """A command with many options shows each of them in one group, rare ones only if asked to."""
     for command in COMMANDS:
         text = run(command, "--help").stdout
         assert run(command, "-h").stdout == text
@@ -634,16 +654,26 @@ def test_help() -> None:
         params = main.commands[command].params
         options = [param for param in params if isinstance(param, click.Option)]
         assert [option.opts for option in options if not option.help] == []
-        titles = [line[:-1] for line in text.splitlines() if line[:-1] in GROUPS]
-        if not titles:
-            assert len(options) < 12
-            continue
+        is_long = len(options) > 10
+        rare = [option for option in options if is_long and option.name in RARE]
+        assert ("--help-all" in text) == is_long
+        everything = run(command, "--help-all").stdout if is_long else text
+        titles = [line[:-1] for line in everything.splitlines() if line[:-1] in GROUPS]
         assert titles == [title for title in GROUPS if title in titles]
-        in_groups = {name for names in GROUPS.values() for name in names}
-        assert {option.name for option in options} <= in_groups
-        for name in [option.opts[-1] for option in options] + ["--help"]:
-            shown = re.findall(rf"^  (?:-\w, )?{name}(?:$|,|  | [A-Z\[/])", text, re.M)
-            assert len(shown) == 1, (command, name)
+        assert bool(titles) == is_long
+        shown = [option.opts[-1] for option in options if option not in rare]
+        names = {text: shown, everything: [option.opts[-1] for option in options]}
+        for help_text, expected in names.items():
+            found = re.findall(r"^  (?:-\w, )?(-[\w-]+)(?=$|,|  | [A-Z\[/])", help_text, re.M)
+            others = {"--help", "--help-all"} if is_long else {"--help"}
+            assert len(found) == len(set(found))
+            assert set(found) == others | {name if name[1] == "-" else "-k" for name in expected}
+
+
+def test_help_fits_on_two_screens() -> None:
+    for command in ("evaluate", "per-user", "compare", "leaderboard", "sql", "check", "report"):
+        text = run(command, "--help", terminal_width=100).stdout
+        assert len(text.splitlines()) <= 90, command
 
 
 def test_help_names_the_default_set() -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.cli.layout import render_frame, render_rows
+from sqlmetrics.cli.formats import rendered
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
 from tests.support.evaluators import Evaluator
 
@@ -39,7 +39,7 @@ def test_texts_are_those_of_the_frame(names: list[Any]) -> None:
             assert len(rows) == len(frame) > 0
             for kind in FORMATS:
                 for digits in (None, 2):
-                    assert render_rows(rows, kind, digits) == render_frame(frame, kind, digits)
+                    assert rendered(rows, kind, digits) == rendered(frame, kind, digits)
 
 
 def test_columns_without_any_value_keep_their_kind() -> None:
@@ -50,7 +50,7 @@ def test_columns_without_any_value_keep_their_kind() -> None:
     assert list(rows.kinds) == [TEXT, COUNT, NUMBER, COUNT, NUMBER, NUMBER, NUMBER]
     assert rows["k"] == [None]
     assert rows["ci_low"] == [None]
-    assert render_rows(rows, "table", None) == render_frame(frame, "table", None)
+    assert rendered(rows, "table", None) == rendered(frame, "table", None)
 
 
 def test_errors_and_warnings_are_those_of_evaluate() -> None:
@@ -84,11 +84,11 @@ def test_missing_values() -> None:
     rows = Rows(
         ["name", "k", "value"], [TEXT, COUNT, NUMBER], [("x", None, math.nan), (None, 2, math.inf)]
     )
-    assert render_rows(rows, "csv", None) == "name,k,value\nx,,\n,2,inf\n"
-    assert render_rows(rows, "jsonl", None) == (
+    assert rendered(rows, "csv", None) == "name,k,value\nx,,\n,2,inf\n"
+    assert rendered(rows, "jsonl", None) == (
         '{"name": "x", "k": null, "value": null}\n{"name": null, "k": 2, "value": null}\n'
     )
-    assert render_rows(rows, "markdown", None) == (
+    assert rendered(rows, "markdown", None) == (
         "| name | k | value |\n| --- | ---: | ---: |\n| x |  |  |\n|  | 2 | inf |\n"
     )
 

@@ -15,7 +15,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from sqlmetrics.cli.commands import main
-from sqlmetrics.cli.layout import _markdown_cell, markdown_text
+from sqlmetrics.cli.markdown import in_cell, inline
 from sqlmetrics.texts.terminal import one_line
 from tests.support.paths import ROOT
 
@@ -169,8 +169,8 @@ LIVE = [
 def test_nothing_is_live_in_markdown() -> None:
     """Everything is in a code span that no backtick of the text ends, in one cell of a table."""
     for text in LIVE:
-        cell = _markdown_cell(text)
-        assert one_line(text) in markdown_text(text)
+        cell = in_cell(text)
+        assert one_line(text) in inline(text)
         fence = re.match("`+", cell)
         assert fence is not None, text
         inner = cell[fence.end() : -fence.end()]
@@ -180,7 +180,7 @@ def test_nothing_is_live_in_markdown() -> None:
         assert "\n" not in cell
         assert not re.search(r"(?<!\\)(\\\\)*\|", cell)  # a pipe that would end the cell
     for text in ("als", "n_users", "ndcg(gain=exponential)", "mrr@2: 0.5", "a:b"):
-        assert markdown_text(text) == _markdown_cell(text) == text
+        assert inline(text) == in_cell(text) == text
 
 
 def test_names_in_markdown() -> None:

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import duckdb
 import pyarrow as pa
@@ -20,7 +20,9 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.cli import replay
 from sqlmetrics.cli.commands import main
+from sqlmetrics.cli.spelling import PARAMETERS
 from sqlmetrics.record import record as records
+from sqlmetrics.record.entries import ResultName
 from tests.support.recorded import COMMANDS, LISTS, ONE, again, refused, run
 
 # may a record set an option? Only one that can change a number
@@ -46,16 +48,14 @@ FORBIDDEN = [name for name in MAY_SET if not MAY_SET[name]]
 def test_it_is_decided_of_every_option_whether_a_record_may_set_it() -> None:
     options = {str(param.name) for name in COMMANDS for param in main.commands[name].params}
     assert options == MAY_SET.keys()
-    assert {name for name in MAY_SET if MAY_SET[name]} == replay.SET_BY_RECORDS
+    asked = {name for command in get_args(ResultName) for name in replay._asked(command)}
+    sets = {PARAMETERS.get(name, name) for name in (*replay._SET, *replay.OPTIONS, *asked)}
+    assert {name for name in MAY_SET if MAY_SET[name]} == sets
 
 
 def test_every_argument_has_a_form_in_records() -> None:
     of_evaluator = inspect.signature(sm.Evaluator).parameters.keys() - records._NOT_GIVEN
     assert replay._GIVEN.keys() == of_evaluator | {"baseline"}
-    for name, forms in replay._ASKED.items():
-        assert forms.keys() == inspect.signature(getattr(sm.Evaluator, name)).parameters.keys() - {
-            "self", "fail_if"
-        }  # fmt: skip
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sqlmetrics.cli.layout import render_frame, render_leaderboard
+from sqlmetrics.cli.formats import rendered
+from sqlmetrics.cli.layout import render_leaderboard
 from sqlmetrics.cli.paper import display_names
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.metrics.catalog import Catalog
@@ -598,7 +599,7 @@ def test_without_marks_it_is_a_table_like_others(kind: str) -> None:
         if kind == "latex" and len(frame):  # then the number of users is a comment
             without = without.drop(columns="n_users")
         text = render_leaderboard(frame, kind, None, HOW)
-        assert text.removesuffix("% 10 users\n") == render_frame(without, kind, None)
+        assert text.removesuffix("% 10 users\n") == rendered(without, kind, None)
 
 
 def test_a_metric_without_marks_keeps_no_place_for_them() -> None:
