@@ -17,6 +17,7 @@ from sqlmetrics.run.path import own_templates_named, ready, results
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.dialects import checked
 from sqlmetrics.sql.statement import statement as readable
+from sqlmetrics.tables.schema import UNKNOWN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +62,7 @@ def user(session: Session, asked: Request, named: Any, show: str | Iterable[str]
         missed = pd.DataFrame()
         if plans.missed is not None:
             missed = session.engine.frame(session.physical(plans.missed))
+            missed["rank"] = missed["rank"].astype("Int64")
         stages = {
             name: session.engine.frame(session.physical(plan))
             for name, plan in plans.stages.items()
@@ -160,6 +162,8 @@ def _key(session: Session, named: Any) -> dict[str, Any]:
 
 
 def _typed(name: str, value: Any, type_name: str) -> Any:
+    if type_name == UNKNOWN and str(value).isdecimal():  # of a table that is only named
+        return int(value)
     if not _INTEGERS.match(type_name):
         return value if isinstance(value, str) else str(value)
     try:

@@ -115,7 +115,7 @@ def _is_week_of_date(node: exp.Expr) -> bool:
     """Return whether a call is date_trunc('week', CAST(… AS DATE)), a Monday in all engines."""
     return (
         isinstance(node, exp.DateTrunc)
-        and node.unit.name.upper() == "WEEK"
+        and node.args["unit"].name.upper() == "WEEK"
         and isinstance(node.this, exp.Cast)
         and node.this.is_type("date")
     )

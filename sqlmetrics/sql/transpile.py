@@ -498,7 +498,7 @@ def _times_in_utc(tree: exp.Expr, dialect: str) -> None:
 def _weeks_from_monday(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
     """Begin weeks on Monday, as in the other engines: BigQuery's WEEK begins on Sunday."""
     for node in _all(tree, exp.DateTrunc):
-        if node.unit.name.upper() == "WEEK":
+        if node.args["unit"].name.upper() == "WEEK":
             node.set("unit", exp.var("ISOWEEK"))
 
 

@@ -247,7 +247,9 @@ class Table:
         if is_time:
             remedy = "remove unit from the slice"
         elif is_number(held):
-            remedy = "write unit=seconds or unit=milliseconds in the slice, as in month(unit=seconds), "
+            remedy = (
+                "write unit=seconds or unit=milliseconds in the slice, as in month(unit=seconds), "
+            )
             remedy += "for time since 1970"
         else:
             remedy = "export the column as timestamps, and write the slice without unit"
