@@ -28,8 +28,10 @@ if TYPE_CHECKING:
         UsageError,
     )
     from sqlmetrics.evaluator import Evaluator
+    from sqlmetrics.run.one_user import User
     from sqlmetrics.stats.gates import failures
     from sqlmetrics.stats.trackers import values_by_name
+    from sqlmetrics.tables.arrays import from_arrays
 
 
 __all__ = [
@@ -44,9 +46,11 @@ __all__ = [
     "TableName",
     "TemplateError",
     "UsageError",
+    "User",
     "__version__",
     "description",
     "failures",
+    "from_arrays",
     "list_conventions",
     "list_metrics",
     "list_slices",
@@ -58,8 +62,10 @@ __all__ = [
 _MODULES = {
     "Evaluator": "evaluator",
     "TableName": "engines.relation",
+    "User": "run.one_user",
     "description": "describe.public",
     "failures": "stats.gates",
+    "from_arrays": "tables.arrays",
     "list_conventions": "describe.public",
     "list_metrics": "describe.public",
     "list_slices": "describe.public",

@@ -10,7 +10,7 @@ from sqlmetrics.checks.survey import frame_of
 from sqlmetrics.metrics.conventions import STANDARD
 from sqlmetrics.plan.request import Request
 from sqlmetrics.record.record import recorded
-from sqlmetrics.run import comparing, looking, printing, verifying
+from sqlmetrics.run import comparing, looking, one_user, printing, verifying
 from sqlmetrics.run import path as run
 from sqlmetrics.run.public_calls import OnSession, public
 from sqlmetrics.run.session import Session
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sqlmetrics.report import Report
     from sqlmetrics.report.figures import FigureKind
     from sqlmetrics.rows import Rows
+    from sqlmetrics.run.one_user import User
     from sqlmetrics.sql.dialects import Dialect
     from sqlmetrics.stats.intervals import IntervalKind
     from sqlmetrics.stats.paired_tests import Correction, SignificanceTest
@@ -445,6 +446,62 @@ class Evaluator(OnSession):
         from sqlmetrics.run import identifying
 
         return identifying.identify(self._session, numbers, k, convention, nearest, skip_missing)
+
+    @public
+    def user(
+        self, user: Any, metrics: Metrics = None, k: Cutoffs = None, *, show: Names = None,
+        skip_missing: bool = False,
+    ) -> User:  # fmt: skip
+        """Explain the values of one user: the list, its hits, what it lacks, and the arithmetic.
+
+        Args:
+            user: the user; with several key columns a tuple of their values, or a dict by column.
+            metrics, k, skip_missing: see `evaluate`.
+            show: columns of `items` to show beside each item, such as `"title"`.
+
+        Returns:
+            A `User` with four data frames or dicts of them. `list` has a row per recommended item
+            (and model) with `rank, item_id`, the columns of `show`, `score`, for each metric that
+            is a sum its terms (`ndcg@10`) and their sum so far (`ndcg@10 so far`), `gain` and
+            `hit`. `missed` has the relevant items that are not in the top of the list, `values` the
+            `metric, k, value` and `arithmetic`: "hits in the top k 2 / divisor 5 = 0.4". `stages`
+            has the rows that other metrics read.
+
+        Raises:
+            UsageError: there is no such user, or a metric has one value for all users.
+        """
+        asked = Request.of(metrics, k, skip_missing=skip_missing)
+        return one_user.user(self._session, asked, user, show)
+
+    @public
+    def user_sql(
+        self, user: Any, metrics: Metrics = None, k: Cutoffs = None, *, show: Names = None,
+        dialect: Dialect | None = None, skip_missing: bool = False,
+    ) -> str:  # fmt: skip
+        """Return the SQL statements of `user`, one after the other, which run without sqlmetrics.
+
+        `user`, `metrics`, `k`, `show`, `skip_missing`: see `user`; `dialect`: see `sql`.
+        """
+        asked = Request.of(metrics, k, skip_missing=skip_missing)
+        return one_user.statements(self._session, asked, user, show, dialect)
+
+    @public
+    def extreme_users(
+        self, metric: Metrics, n: int = 5, *, highest: bool = False, k: Cutoffs = None
+    ) -> pd.DataFrame:
+        """Return the users with the lowest (or highest) values of a metric.
+
+        Args:
+            metric, k: one metric at one cutoff.
+            n: the number of users; among equal values, those with the smallest ids.
+            highest: return those with the highest values.
+
+        Returns: one row per user (and model), with `value`.
+
+        Raises:
+            UsageError: several metrics, or a metric with one value for all users.
+        """
+        return one_user.extremes(self._session, Request.of(metric, k), n, highest)
 
     @public
     def stage(self, name: str, metric: str | None = None) -> pd.DataFrame:

@@ -460,6 +460,52 @@ def dbt(
         show(f"{path}\n", "data")
 
 
+_ONE_USER = """
+\b
+Example:
+  sqlmetrics user 42 ndcg@10 recall@10 -r recs.parquet -i test.parquet \\
+      --items items.parquet --show title
+"""
+
+
+@main.command("user", epilog=_ONE_USER, short_help="Explain the values of one user.")
+@click.argument("words", nargs=-1, required=True, metavar="ID METRICS...")
+@shared.input_options
+@shared.convention_options
+@shared.option(
+    "Metrics", "--show", multiple=True, metavar="COLUMNS", help="Columns of items to show."
+)
+@shared.option(
+    "Metrics",
+    "--worst",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Explain the N users with the lowest values of the first metric, instead of ID.",
+)
+@shared.option(
+    "Metrics", "--best", type=click.IntRange(min=1), metavar="N", help="Those with the highest."
+)
+@shared.option("Metrics", "--sql", "as_sql", is_flag=True, help="Print the statements instead.")
+@shared.option("Metrics", "--dialect", type=click.Choice(DIALECTS), help="SQL dialect of --sql.")
+@shared.name_options
+@shared.option(
+    "Output", "--format", type=click.Choice(["table", "json", "markdown"]), default="table"
+)
+def user(words: tuple[str, ...], **options: Any) -> None:
+    """Explain the values of METRICS for the user ID.
+
+    The list, from the top, with its hits and the terms of each sum; the relevant items that are not
+    in its top; and how each value comes about. With several key columns, ID has their values,
+    separated by commas. With --worst or --best, there is no ID.
+    """
+    from sqlmetrics.cli.one_user import explained
+
+    options = with_names(options) if options["as_sql"] else options
+    # warnings about whole tables come with the values of all users
+    with evaluator_of({**options, "check": False}) as evaluator:
+        show(explained(evaluator, words, options), "data")
+
+
 @main.command()
 @click.argument("metrics", nargs=-1)
 @shared.input_options

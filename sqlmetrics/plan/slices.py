@@ -181,6 +181,9 @@ def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Ta
         call = MetricSpec(name)
     template = catalog.slices.get(call.metric)
     if template is None or (of_items and template.of == "users"):
+        home = "items" if of_items else "users"
+        if name.isidentifier() and home in tables and _only_named(tables[home]):
+            return _column(home, name, name, option, tables)  # the name declares the column
         raise _unknown(name, of_items, catalog, tables)
     if call.cutoff is not None:
         raise UsageError(f"{option}: {name}: slices have no cutoffs; remove @k")
@@ -208,6 +211,10 @@ def _binned(
                 "values"
             )
     return replace(attribute, bins=bins)
+
+
+def _only_named(table: Table) -> bool:
+    return all(source.only_named for source in table.sources)
 
 
 def _has(source: Source, name: str) -> bool:
@@ -265,7 +272,10 @@ def _unknown(
         known = [*(c for names in columns.values() for c in names), *slices]
         hint = Message(suggestion(name, known).rstrip("?"))
     absent = "items" if of_items else "users"
-    if absent not in tables:
+    if named := [owner for owner in owners if _only_named(tables[owner])]:
+        forms = " or ".join(f"{owner}.{name}" for owner in named)
+        hint = Message(f"; for a column of a table that is only named, write {forms}")
+    elif absent not in tables:
         hint = Message(hint, f"; the table {absent} was not given (", give(absent), ")")
     there = [f"columns of {owner}: {listed(names)}" for owner, names in columns.items()]
     known_names = "; ".join([*there, f"slices: {', '.join(slices)}"])

@@ -65,14 +65,17 @@ class TemplateNames(KeyNames):
             self._inputs.require(table, column, setting)
         return ""
 
-    def need_time(self, table: str, column: str, unit: str = "timestamp") -> str:
-        """Declare a column that the template reads as a time in this unit; an empty text."""
+    def need_time(
+        self, table: str, column: str, unit: str = "timestamp", asked: str = "month"
+    ) -> str:
+        """Declare a column that the template reads as a time in this unit; an empty text. `asked`
+        is the slice as a user writes it without a unit, for messages."""
         self.need(table, column)
         if table in self._tables:
-            self._tables[table].require_time(column, unit)
+            self._tables[table].require_time(column, unit, asked)
         if unit != "timestamp" and self.dialect != NATIVE:
             raise UsageError(
-                f"slices by month: every database converts numbers of {unit} to timestamps in its "
+                f"slices by {asked}: every database converts numbers of {unit} to timestamps in its "
                 "own way; pass a view with a timestamp as interactions, and set unit=timestamp"
             )
         return ""

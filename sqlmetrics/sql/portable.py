@@ -111,6 +111,16 @@ def _called(*names: str, starts: tuple[str, ...] = ()) -> Callable[[exp.Expr], b
     return test
 
 
+def _is_week_of_date(node: exp.Expr) -> bool:
+    """Return whether a call is date_trunc('week', CAST(… AS DATE)), a Monday in all engines."""
+    return (
+        isinstance(node, exp.DateTrunc)
+        and node.args["unit"].name.upper() == "WEEK"
+        and isinstance(node.this, exp.Cast)
+        and node.this.is_type("date")
+    )
+
+
 def _is_number(node: Any) -> bool:
     return isinstance(node, exp.Literal) and not node.is_string
 
@@ -378,11 +388,11 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "function of time", (exp.Func,),
         "engines have different functions, and some use the time zone of the session",
-        "use EXTRACT(YEAR FROM …), EXTRACT(MONTH FROM …)",
-        _called(
+        "use EXTRACT(YEAR FROM …), EXTRACT(MONTH FROM …), date_trunc('week', CAST(… AS DATE))",
+        lambda node: not _is_week_of_date(node) and _called(
             "now", "strftime", "strptime", "make_timestamp", "today", "year", "month", "day",
             starts=("date", "time", "epoch", "unix", "current", "week", "dayof", "ts"),
-        ),
+        )(node),
     ),
     Rule(
         "fraction as a whole number", (exp.Cast,),

@@ -494,6 +494,14 @@ def _times_in_utc(tree: exp.Expr, dialect: str) -> None:
             node.replace(exp.AtTimeZone(this=time.copy(), zone=exp.Literal.string("UTC")))
 
 
+@_pass("bigquery")
+def _weeks_from_monday(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Begin weeks on Monday, as in the other engines: BigQuery's WEEK begins on Sunday."""
+    for node in _all(tree, exp.DateTrunc):
+        if node.args["unit"].name.upper() == "WEEK":
+            node.set("unit", exp.var("ISOWEEK"))
+
+
 @_pass("clickhouse")
 def _microseconds(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
     """Cast to times with microseconds: ClickHouse's DateTime has whole seconds, from 1970 on."""

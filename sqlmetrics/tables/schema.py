@@ -233,8 +233,10 @@ class Table:
                 )  # fmt: skip
         return True
 
-    def require_time(self, column: str, unit: str) -> None:
+    def require_time(self, column: str, unit: str, slice_: str) -> None:
         """Check that a column holds timestamps, or numbers if `unit` is seconds or milliseconds.
+
+        `slice_` is the slice without a unit, for messages.
 
         Raises:
             DataError: the column has another type.
@@ -245,11 +247,16 @@ class Table:
         if fits or all(source.only_named for source in self.sources):
             return
         if is_time:
-            remedy = "remove unit: month"
+            remedy = f"remove unit: {slice_}"
         elif is_number(held):
-            remedy = "write month(unit=seconds) or month(unit=milliseconds) for time since 1970"
+            name, _, params = slice_.removesuffix(")").partition("(")
+            units = (
+                f"{name}({params}{', ' if params else ''}unit={one})"
+                for one in ("seconds", "milliseconds")
+            )
+            remedy = f"write {' or '.join(units)} for time since 1970"
         else:
-            remedy = "export the column as timestamps, and write month without unit"
+            remedy = f"export the column as timestamps, and write {slice_} without unit"
         wanted = "timestamps" if unit == "timestamp" else f"numbers of {unit}"
         raise DataError(
             f"{self.name}, column {self.describe_column(column)}: the type in "

@@ -239,6 +239,8 @@ SLICES: list[dict[str, Any]] = [
     {"by": "users.country"},
     {"by": ["activity", "items.category"]},
     {"by": "month"},
+    {"by": "time(every=week)"},
+    {"by": "time(every=quarter)"},
     {"by_item": "popularity"},
     {"by": ["activity_group", "users.country"], "combinations": True},
     {"by": "country", "gap": ["difference", "ratio"], "resamples": 20},

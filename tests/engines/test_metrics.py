@@ -131,6 +131,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"by": "users.country"},
     {"by": ["activity", "items.category"]},
     {"by": "month"},
+    {"by": "time(every=week)"},
+    {"by": "time(every=quarter)"},
     {"by_item": "popularity"},
     {"by": ["activity_group", "users.country"], "combinations": True},
     {"by": "users.country", "ci": "bootstrap", "resamples": 20},

@@ -575,6 +575,46 @@ TIMES = pd.to_datetime(["2024-01-01", "2024-02-01"])
 
 
 @pytest.mark.parametrize(
+    ("every", "labels"),
+    [
+        ("day", ["2023-12-31", "2024-01-01", "2024-01-07", "2024-04-08"]),
+        # the last day of 2023 is a Sunday
+        ("week", ["2023-12-25", "2024-01-01", "2024-04-08"]),
+        ("month", ["2023-12", "2024-01", "2024-04"]),
+        ("quarter", ["2023-Q4", "2024-Q1", "2024-Q2"]),
+    ],
+)
+@pytest.mark.parametrize("unit", ["timestamp", "seconds"])
+def test_days_weeks_months_and_quarters(every: str, labels: list[str], unit: str) -> None:
+    days = ["2023-12-31 00:00", "2024-01-01 00:00", "2024-01-07 23:59", "2024-04-08 12:00"]
+    times = pd.to_datetime(days)
+    truth = pd.DataFrame({"user_id": 1, "item_id": ["a", "b", "c", "d"], "timestamp": times})
+    if unit == "seconds":
+        truth["timestamp"] = times.astype("datetime64[s]").astype("int64")
+    with Evaluator({1: ["b", "c", "d"]}, truth) as evaluator:
+        found = evaluator.evaluate("recall@3", by=f"time(every={every},unit={unit})")
+    assert found["time"].tolist() == labels
+    assert found["value"].tolist() == [0, *[1] * (len(labels) - 1)]
+
+
+def test_a_slice_declares_a_column_of_a_table_that_is_only_named() -> None:
+    tables: dict[str, Any] = {
+        "recommendations": sm.TableName("a.recs"),
+        "users": sm.TableName("a.users"),
+    }
+    with Evaluator(interactions=sm.TableName("a.clicks"), **tables) as evaluator:
+        text = evaluator.sql("recall@5", by="country", dialect="bigquery")
+        assert "FROM a.users" in text
+        assert "AS country" in text
+    del tables["users"]
+    with Evaluator(interactions=sm.TableName("a.clicks"), **tables) as evaluator:
+        with pytest.raises(UsageError, match=r"write recommendations.country or interactions"):
+            evaluator.sql("recall@5", by="country", dialect="bigquery")
+        text = evaluator.sql("recall@5", by="recommendations.country", dialect="bigquery")
+        assert "country" in text
+
+
+@pytest.mark.parametrize(
     ("times", "by", "message"),
     [
         (TIMES, "month(unit=seconds)", r"TIMESTAMP, not numbers of seconds. Remove unit: month"),

@@ -378,6 +378,8 @@ def test_bootstrap_intervals_are_the_same(both: tuple[sm.Evaluator, sm.Evaluator
 SLICES: list[dict[str, Any]] = [
     {"by": ["country", "activity_group(groups=3)"], "combinations": True},
     {"by": ["month"]},
+    {"by": ["time(every=week)"]},
+    {"by": ["time(every=quarter)"]},
     {"by": "activity(warm_from=10)", "by_item": ["popularity", "category"]},
 ]
 
