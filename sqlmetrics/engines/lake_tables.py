@@ -18,14 +18,12 @@ from typing import Any
 import duckdb
 
 from sqlmetrics.engines.databases import find_table
-from sqlmetrics.engines.lakes import EXPORT_OF_DUCKLAKE, KINDS
+from sqlmetrics.engines.lakes import EXPORT_OF_DUCKLAKE, kind_of, parts_of
 from sqlmetrics.engines.remote_files import has_extension
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.sql.quoting import identifier, literal
 from sqlmetrics.texts.wording import and_more
 
-_NAME = re.compile(rf"({'|'.join(KINDS)}):(?!//)(?=.)")
-_VERSION = re.compile(r"(.+)@(\d+)\Z", re.DOTALL)
 # the metadata files of Iceberg: 00002-<uuid>.metadata.json, v2.metadata.json, v2.gz.metadata.json
 _METADATA = re.compile(r"v?(\d+).*\.metadata\.json\Z")
 
@@ -47,18 +45,6 @@ class LakeTable:
     scan: str
 
 
-def is_lake_table(source: Any) -> bool:
-    """Return whether a source is a lake table: `delta:PATH` and others, or an object."""
-    if isinstance(source, str):
-        return bool(_NAME.match(source)) and not os.path.exists(source)
-    return _kind_of(source) is not None
-
-
-def path_of(source: str) -> str:
-    """Return the location in `delta:LOCATION@VERSION` and others."""
-    return _split(source.partition(":")[2])[0]
-
-
 def open_lake_table(label: str, source: Any) -> LakeTable:
     """Open the version of a lake table that a source names, or its current version.
 
@@ -67,9 +53,8 @@ def open_lake_table(label: str, source: Any) -> LakeTable:
         UsageError: the library that reads the format is not installed.
     """
     if not isinstance(source, str):
-        return (_delta if _kind_of(source) == "delta" else _iceberg)(label, source, "", None)
-    kind, _, location = source.partition(":")
-    location, version = _split(location)
+        return (_delta if kind_of(source) == "delta" else _iceberg)(label, source, "", None)
+    kind, location, version = parts_of(source)
     try:
         if kind == "ducklake":
             return _ducklake(label, location, version)
@@ -104,22 +89,6 @@ def copy_rows(label: str, lake: LakeTable, path: Path) -> None:
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(path)):
             raise
         raise _unread(label, lake.name, error) from error
-
-
-def _kind_of(source: Any) -> str | None:
-    """Return the format of a table object of deltalake or pyiceberg; None for other objects."""
-    for kind in type(source).__mro__:
-        if kind.__module__.startswith("deltalake") and kind.__name__ == "DeltaTable":
-            return "delta"
-        if kind.__module__.startswith("pyiceberg") and kind.__name__ == "Table":
-            return "iceberg"
-    return None
-
-
-def _split(location: str) -> tuple[str, int | None]:
-    """Split PATH@VERSION; a path that exists has no version."""
-    found = None if os.path.exists(location) else _VERSION.match(location)
-    return (location, None) if found is None else (found[1], int(found[2]))
 
 
 def _unread(label: str, name: str, error: Exception) -> DataError:

@@ -1,9 +1,8 @@
-"""Reject files of Delta, Iceberg, Hudi and DuckLake tables, whose current rows others define.
+"""Recognise lake tables by their names, and reject their files, whose current rows others define.
 
-The logs of a table, or the catalog of a DuckLake, say which files and rows are current.
-
-Such a table keeps Parquet files that deletes, updates and compactions have replaced. Reading the
-files directly would count the rows of all of them.
+The logs of a Delta, Iceberg or Hudi table, or the catalog of a DuckLake, say which files and rows
+are current. Such a table keeps Parquet files that deletes, updates and compactions have replaced.
+Reading the files directly would count the rows of all of them.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from sqlmetrics.errors import DataError
 
@@ -29,6 +29,8 @@ _LAKES = {
     ),
 }
 KINDS = ("delta", "iceberg", "ducklake")  # formats of tables that are read by name
+_NAME = re.compile(rf"({'|'.join(KINDS)}):(?!//)(?=.)")
+_VERSION = re.compile(r"(.+)@(\d+)\Z", re.DOTALL)
 _OF_DUCKLAKE = re.compile(r"ducklake-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-delete)?\.parquet")
 EXPORT_OF_DUCKLAKE = (
     "export the current rows with DuckDB (ATTACH 'ducklake:…' AS lake; COPY lake.recs TO "
@@ -36,6 +38,30 @@ EXPORT_OF_DUCKLAKE = (
     "attached catalog"
 )
 _EXTRA = "also contain deleted and rewritten rows, which would be counted"
+
+
+def is_lake_table(source: Any) -> bool:
+    """Return whether a source is a lake table: `delta:PATH` and others, or an object."""
+    if isinstance(source, str):
+        return bool(_NAME.match(source)) and not os.path.exists(source)
+    return kind_of(source) is not None
+
+
+def kind_of(source: Any) -> str | None:
+    """Return the format of a table object of deltalake or pyiceberg; None for other objects."""
+    for kind in type(source).__mro__:
+        if kind.__module__.startswith("deltalake") and kind.__name__ == "DeltaTable":
+            return "delta"
+        if kind.__module__.startswith("pyiceberg") and kind.__name__ == "Table":
+            return "iceberg"
+    return None
+
+
+def parts_of(source: str) -> tuple[str, str, int | None]:
+    """Split KIND:LOCATION@VERSION; a location that exists has no version."""
+    kind, _, location = source.partition(":")
+    found = None if os.path.exists(location) else _VERSION.match(location)
+    return (kind, location, None) if found is None else (kind, found[1], int(found[2]))
 
 
 def check_paths(label: str, paths: Iterable[str]) -> None:
