@@ -33,6 +33,7 @@ from sqlmetrics.tables.schema import (
     Table,
     can_be_number,
     is_number,
+    of_row,
     type_family,
     unreadable_column,
 )
@@ -328,7 +329,7 @@ class TableReader:
                     column=name,
                     remedy="write all files with the same type",
                 )
-        inner = type_name[: type_name.rindex("[")] if type_name.endswith("]") else type_name
+        inner = of_row(type_name)
         is_list = inner != type_name
         other = Message("map another column with ", map_column(table, name))
         cast = None
