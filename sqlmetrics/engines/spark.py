@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from sqlmetrics.engines import hidden_files, lakes, spark_folders, spark_to_duckdb
+from sqlmetrics.engines import lakes, spark_folders, spark_to_duckdb
 from sqlmetrics.engines.base import CatalogEngine
 from sqlmetrics.engines.lakes import is_lake_table
 from sqlmetrics.engines.per_user_values import nodes_below
@@ -34,6 +34,7 @@ from sqlmetrics.engines.spark_errors import (
     is_of_spark,
     reason,
 )
+from sqlmetrics.engines.unfinished import check_finished
 from sqlmetrics.errors import (
     DataError,
     EngineError,
@@ -213,7 +214,7 @@ class SparkEngine(CatalogEngine):
         local = [path for path in map(_local, paths) if path is not None]
         lakes.check_paths(label, [*local, *(file for path in local for file in glob.glob(path))])
         shown = and_more(given)
-        hidden_files.check_finished(label, shown, local)
+        check_finished(label, shown, local)
         plain = self._parquet(label, shown, paths)
         frame, folders, warnings = spark_folders.read(
             plain,
