@@ -350,13 +350,15 @@ def _columns_of_files(
     if unread is None or kind.startswith("trec"):
         return own, unread, []
 
-    def types_with_folders() -> Mapping[str, str]:
+    in_files = [name for _, types in own for name in types]
+    wanted, hidden = folders.to_add_and_to_hide(named, in_files)
+    more: dict[str, str] = {}
+    if wanted:
         relation = source(paths, Folders((FolderColumn("", ""),)))
-        return engine.describe(relation, f"{label}: {shown[0]}")
-
-    from_folders = folders.of_files(named, [types for _, types in own], types_with_folders)
+        all_types = engine.describe(relation, f"{label}: {shown[0]}")
+        more = {name: all_types[name] for name in wanted}
     warned = []
-    for column in from_folders.hidden:
+    for column in hidden:
         having = [
             (path, text, types)
             for path, (text, types) in zip(paths, own, strict=True)
@@ -366,9 +368,9 @@ def _columns_of_files(
         relation = source(paths_having, Folders(with_file=True))
         _, text, types = having[0]
         warned.append(folders.contradiction(engine, label, text, column, types, relation))
-    more = {column.name: column.type for column in from_folders.columns}
     parts = [(text, {**types, **more}) for text, types in own]
-    return [*parts], from_folders, [*filter(None, warned)]
+    columns = tuple(FolderColumn(name, kind) for name, kind in more.items())
+    return [*parts], Folders(columns, tuple(hidden)), [*filter(None, warned)]
 
 
 def _are_in_different_orders(
