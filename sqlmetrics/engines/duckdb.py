@@ -603,12 +603,11 @@ class DuckDBEngine(EmbeddedEngine):
         """
         with self._running() as passing:
             nodes = plan.nodes(self._held)
-            for node in nodes:
-                is_read_again = node.key in self._read or len(nodes) > _MOST_QUERIES
-                is_new = node.key not in self._held and node.key != plan.root.key
-                if node.keep and is_read_again and is_new:
-                    self._keep(node)
-                    self._held.add(node.key)
+            stages = [node for node in nodes if node.keep and node.key != plan.root.key]
+            if len(nodes) <= _MOST_QUERIES:
+                stages = [node for node in stages if node.key in self._read]
+            self._compute_first(stages, passing)
+            self._held.update(node.key for node in stages)
             tables = {key: self._kept[key] for key in self._held if key != plan.root.key}
             for node in plan.nodes(tables):
                 if node.apart:
@@ -653,22 +652,17 @@ class DuckDBEngine(EmbeddedEngine):
 
         Tables that are not kept are added to `passing`.
         """
-        apart: dict[str, str] = {}
+        tables = dict(self._kept)
         for node in nodes:
-            if node.keep and node.key not in self._kept:
-                self._keep(node)
-            elif node.apart and node.key not in apart:
-                text = Plan(node).statement({**self._kept, **apart}, pretty=False)
+            if (node.keep or node.apart) and node.key not in tables:
+                text = Plan(node).statement(tables, pretty=False)
                 self._materialise(node.key, node.name, text)
-                passing.append(node.key)
-                apart[node.key] = node.key
-        return {**self._kept, **apart}
-
-    def _keep(self, node: Node) -> None:
-        if node.key not in self._kept:
-            text = Plan(node).statement(self._kept, pretty=False)
-            self._materialise(node.key, node.name, text)
-            self._kept[node.key] = node.key
+                tables[node.key] = node.key
+                if node.keep:
+                    self._kept[node.key] = node.key
+                else:
+                    passing.append(node.key)
+        return tables
 
     def _text(self, node: Node, tables: Mapping[str, str]) -> str:
         """Print the statement of a result; evaluators that share its plan share the text."""
