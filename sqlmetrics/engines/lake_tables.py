@@ -202,21 +202,23 @@ def _ducklake(label: str, location: str, version: int | None) -> LakeTable:
             f"{label}: there is no DuckLake catalog at {catalog}; catalogs must be DuckDB files",
             remedy=EXPORT_OF_DUCKLAKE,
         )
-    connection = duckdb.connect()  # closed when its rows have been read
-    _load_ducklake(connection, label)
-    attach = f"ATTACH {literal(f'ducklake:{catalog}')} AS lake (READ_ONLY"
-    connection.execute(f"{attach})")
-    rows = connection.execute("SELECT snapshot_id FROM ducklake_snapshots('lake')").fetchall()
-    known = {number for (number,) in rows}
-    snapshot = max(known) if version is None else version
-    if snapshot not in known:
-        raise DataError(
-            f"{label}: the DuckLake {catalog} has no snapshot {version}; its last snapshot is "
-            f"{max(known)}"
-        )
-    connection.execute("DETACH lake")
-    connection.execute(f"{attach}, SNAPSHOT_VERSION {snapshot})")
-    schema, table = find_table(connection, "lake", name, f"the DuckLake {catalog}", label)
+    with contextlib.ExitStack() as after_errors:
+        connection = after_errors.enter_context(duckdb.connect())
+        _load_ducklake(connection, label)
+        attach = f"ATTACH {literal(f'ducklake:{catalog}')} AS lake (READ_ONLY"
+        connection.execute(f"{attach})")
+        rows = connection.execute("SELECT snapshot_id FROM ducklake_snapshots('lake')").fetchall()
+        known = {number for (number,) in rows}
+        snapshot = max(known) if version is None else version
+        if snapshot not in known:
+            raise DataError(
+                f"{label}: the DuckLake {catalog} has no snapshot {version}; its last snapshot is "
+                f"{max(known)}"
+            )
+        connection.execute("DETACH lake")
+        connection.execute(f"{attach}, SNAPSHOT_VERSION {snapshot})")
+        schema, table = find_table(connection, "lake", name, f"the DuckLake {catalog}", label)
+        after_errors.pop_all()  # it is closed when its rows have been read
     path = f"lake.{identifier(schema)}.{identifier(table)}"
     return LakeTable(
         "ducklake",
