@@ -16,7 +16,7 @@ from sqlmetrics import interrupts
 from sqlmetrics.cli.options import TABLES
 from sqlmetrics.cli.spelling import spelled
 from sqlmetrics.engines import database_files
-from sqlmetrics.engines.lake_tables import is_lake_table, path_of
+from sqlmetrics.engines.lakes import is_lake_table, parts_of
 from sqlmetrics.errors import UsageError
 from sqlmetrics.files import check_not_read
 from sqlmetrics.texts.terminal import one_line, say
@@ -157,7 +157,7 @@ def _files_of(source: Any) -> list[str]:
         return ["/dev/stdin"]
     from sqlmetrics.tables.files import without_scheme
 
-    source = without_scheme(path_of(source) if is_lake_table(source) else source)
+    source = without_scheme(parts_of(source)[1] if is_lake_table(source) else source)
     if database := database_files.split(source):
         return [database[0]]
     if os.path.isdir(source):

@@ -1,17 +1,20 @@
-"""The interface of engines."""
+"""The interface of engines, and what most of them do in the same way."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
+from sqlmetrics.files import whole_file
+from sqlmetrics.rows import Rows, frame_of
+
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from sqlmetrics.engines.relation import Relation
-    from sqlmetrics.rows import Rows
     from sqlmetrics.sql.query_graph import Node, Plan
 
 _T = TypeVar("_T")
@@ -34,8 +37,8 @@ class Engine(Protocol):
     """
 
     dialect: str
-    fetches_users: bool
-    owned: bool
+    fetches_users: bool = True
+    owned: bool = True
 
     @property
     def version(self) -> str:
@@ -44,28 +47,34 @@ class Engine(Protocol):
     @property
     def embedded(self) -> EmbeddedEngine | None:
         """Return the engine if it runs in this process, else None."""
+        return None
 
     @property
     def catalog(self) -> CatalogEngine | None:
         """Return the engine if it can write tables to a catalog, else None."""
+        return None
 
     @property
     def changing(self) -> ChangingEngine | None:
         """Return the engine if tables may change between calls, which it then reads again."""
+        return None
 
     # ---- inputs --------------------------------------------------------------------------------
 
     def relation(self, table: str, label: str, source: Any) -> Relation | None:
         """Read a source natively; return None for files and Arrow tables read in the common way."""
 
-    def bind(self, name: str, table: Any) -> str:
+    def bind(self, name: str, table: Any) -> str:  # noqa: ARG002
         """Make an Arrow object readable as a table, and return its name in SQL."""
+        raise AssertionError("rejected by `relation`")
 
-    def spool(self, stream: IO[bytes]) -> Path:
+    def spool(self, stream: IO[bytes]) -> Path:  # noqa: ARG002
         """Copy a stream to a temporary file, which `close` removes."""
+        raise AssertionError("rejected by `relation`")
 
     def shown(self, path: str) -> str:
         """Return the name of a file for messages."""
+        return path
 
     def describe(self, relation: str, label: str) -> dict[str, str]:
         """Return the columns of a relation with their DuckDB types."""
@@ -73,22 +82,30 @@ class Engine(Protocol):
     def query(self, statement: str, label: str) -> list[dict[str, Any]]:
         """Run a query about a source, written in DuckDB's SQL."""
 
-    def find_table(self, name: str) -> str | None:
-        """Find a table or view by name, and return its full name, quoted."""
+    def find_table(self, name: str) -> str | None:  # noqa: ARG002
+        """Find a table of a user's connection, and return its full name, quoted."""
+        return None
 
     def printed(self, relation: str) -> str:
         """Return a relation as it is written in a statement that runs without sqlmetrics."""
+        return relation
 
     # ---- running -------------------------------------------------------------------------------
 
+    def arrow(self, plan: Plan) -> pa.Table:
+        """Run a plan and return its rows as an Arrow table."""
+
     def records(self, plan: Plan) -> list[dict[str, Any]]:
         """Run a plan with a small result and return its rows."""
+        return list(self.arrow(plan).to_pylist())
 
     def rows(self, plan: Plan) -> Rows:
         """Run a plan with a small result and return its rows, with the kinds of columns."""
+        return Rows.of_frame(self.frame(plan))
 
     def frame(self, plan: Plan) -> pd.DataFrame:
         """Run a plan and return its rows as a DataFrame."""
+        return frame_of(self.arrow(plan))
 
     def new_file(self, target: Path | str, force: bool) -> AbstractContextManager[Path | str]:
         """Return a temporary path whose file or folder becomes `target`.
@@ -96,6 +113,7 @@ class Engine(Protocol):
         Raises:
             DataError: `target` exists and `force` is not set, or it cannot be written.
         """
+        return whole_file(Path(target), force)
 
     def write_parquet(self, plan: Plan, target: Path | str, force: bool) -> None:
         """Run a plan and write its rows as Parquet to the path from `new_file`."""
@@ -106,15 +124,23 @@ class Engine(Protocol):
         Raises:
             UsageError: a required option is missing.
         """
+        return
 
-    def comparison(self, plan: Plan, of_users: Collection[Node], level: int) -> pd.DataFrame:
+    def comparison(
+        self,
+        plan: Plan,
+        of_users: Collection[Node],  # noqa: ARG002
+        level: int,  # noqa: ARG002
+    ) -> pd.DataFrame:
         """Run a plan that compares models by the per-user values of `of_users`.
 
         `level`: the stack level of the caller, for warnings.
         """
+        return self.frame(plan)
 
     def kept(self) -> Mapping[str, str]:
         """Return the kept intermediate relations: identity -> table."""
+        return {}
 
     def close(self) -> None:
         """Release the resources that the engine holds."""
@@ -126,9 +152,11 @@ class ChangingEngine(Engine, Protocol):
     @property
     def several_moments(self) -> str:
         """Return why a call may read rows of several moments; an empty text if it cannot."""
+        return ""
 
     def calling(self) -> AbstractContextManager[None]:
         """Run everything inside as one call, on the rows of one moment if the engine can."""
+        return nullcontext()
 
     def check_columns(
         self, table: str, relation: str, label: str, before: Mapping[str, str]
@@ -139,14 +167,22 @@ class ChangingEngine(Engine, Protocol):
             DataError: the table or a column is missing, or a column has another type.
         """
 
-    def forget(self, identities: Iterable[str]) -> None:
+    def forget(self, identities: Iterable[str]) -> None:  # noqa: ARG002
         """Drop kept intermediate relations."""
+        return
 
 
 class EmbeddedEngine(ChangingEngine, Protocol):
-    """An engine in this process, which detects changed files."""
+    """An engine in this process, which detects changed files.
+
+    Args:
+        databases: path of an attached file -> name of the database.
+        queries: name of a table or view -> its rows in SQL.
+    """
 
     connection: Any
+    databases: dict[str, str]
+    queries: dict[str, str]
 
     @property
     def can_be_shared(self) -> bool:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from sqlmetrics.engines.connection import Connection
-from sqlmetrics.engines.database_dialects import Column, Dialect, FoundTable, print_instead
+from sqlmetrics.engines.database_dialects import Column, Dialect, FoundTable
 from sqlmetrics.errors import UsageError
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.templates import render_file
 from sqlmetrics.sql.transpile import table_of
 
-_OLDEST = (24, 12)  # the version with all settings that printed statements need
 # settings that change results without an error, in a view or in a printed statement, too
 _CHANGING = (
     "limit", "offset", "additional_table_filters", "additional_result_filter",
@@ -66,27 +63,12 @@ class ClickHouse(Dialect):
     """ClickHouse; the settings that change numbers are in the SETTINGS of each statement."""
 
     limits = "max_execution_time, max_memory_usage or a quota"
+    number = re.compile(r"(\d+)\.(\d+)\S*")
+    oldest = (24, 12)  # has all settings that printed statements need
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.several_moments = f"ClickHouse has no transactions: {self.several_moments}"
-
-    def version(self) -> str:
-        """Return the version of the server.
-
-        Raises:
-            UsageError: the server is too old.
-        """
-        text = super().version()
-        match = re.match(r"(\d+)\.(\d+)", text)
-        if match is None or (int(match[1]), int(match[2])) < _OLDEST:
-            oldest = ".".join(map(str, _OLDEST))
-            raise UsageError(
-                f"engine: sqlmetrics runs statements in ClickHouse {oldest} or newer, and the "
-                f"server is {text}",
-                remedy=print_instead("clickhouse"),
-            )
-        return text
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -96,7 +78,7 @@ class ClickHouse(Dialect):
             UsageError: the connection is closed, or a setting of the session changes results.
         """
         with super().transaction():
-            rows = self._rows("settings", {"asked": _CHANGING})
+            rows = self.rows("settings", {"asked": _CHANGING})
             changed = rows[0]["setting_names"] if rows else ["offset", "additional_result_filter"]
             if changed:
                 raise UsageError(
@@ -117,7 +99,7 @@ class ClickHouse(Dialect):
         if named.catalog:
             return None
         asked = {"database_name": _escaped(named.db), "table_name": _escaped(named.name)}
-        rows = self._rows("columns", asked)
+        rows = self.rows("columns", asked)
         if not rows:
             return None
         schema, table = rows[0]["schema_name"], rows[0]["table_name"]
@@ -134,11 +116,7 @@ class ClickHouse(Dialect):
 
     def tables(self) -> list[str]:
         """Return the names of the tables, without their database where it is not needed."""
-        return [str(row["label"]) for row in self._rows("tables", {})]
-
-    def _rows(self, template: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-        statement = render_file(f"databases/clickhouse/{template}", given)
-        return list(self.connection.fetch(statement).to_pylist())
+        return [str(row["label"]) for row in self.rows("tables", {})]
 
     # ---- errors ----------------------------------------------------------------------------------
 

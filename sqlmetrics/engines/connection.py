@@ -14,6 +14,7 @@ import itertools
 import sys
 import uuid
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.arrow_types import arrow_type, as_duckdb, table_of
@@ -67,6 +68,7 @@ class FailedStatement(Exception):
         self.statement = statement
 
 
+@dataclass(eq=False)
 class Connection:
     """A connection that runs statements.
 
@@ -78,11 +80,10 @@ class Connection:
         is_ours: whether sqlmetrics opened the connection, so that `close` closes it.
     """
 
-    def __init__(self, raw: Any, dialect: str, owner: Any, is_ours: bool) -> None:
-        self.raw = raw
-        self.dialect = dialect
-        self.owner = owner
-        self.is_ours = is_ours
+    raw: Any
+    dialect: str
+    owner: Any
+    is_ours: bool
 
     @property
     def is_closed(self) -> bool:

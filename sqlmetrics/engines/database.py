@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
+from sqlmetrics.engines.base import ChangingEngine
 from sqlmetrics.engines.clickhouse import ClickHouse
 from sqlmetrics.engines.connection import Connection, FailedStatement
 from sqlmetrics.engines.database_dialects import Dialect, FoundTable, Problem
@@ -30,8 +31,6 @@ from sqlmetrics.errors import (
     UsageError,
     suggestion,
 )
-from sqlmetrics.files import whole_file
-from sqlmetrics.rows import Rows, frame_of
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.query_graph import Node, Plan, parse
 from sqlmetrics.texts.messages import Argument, Message
@@ -45,13 +44,8 @@ _WITHOUT = Message("remove ", Argument("engine"), " to compute with DuckDB")
 _MOST_NAMES = 10  # tables that an error lists
 
 
-class DatabaseEngine:
+class DatabaseEngine(ChangingEngine):
     """A connection to a database that runs plans."""
-
-    fetches_users = True
-    embedded = None
-    catalog = None
-    owned = True  # unlike in a user's DuckDB connection, sources need no lookup
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -115,18 +109,6 @@ class DatabaseEngine:
             remedy=Message("load the file into the database, or ", _WITHOUT) if is_file else "",
         )
 
-    def bind(self, name: str, table: Any) -> str:  # noqa: ARG002
-        """Reject rows of this process; `relation` has rejected their source before."""
-        raise AssertionError(name)
-
-    def spool(self, stream: IO[bytes]) -> Path:  # noqa: ARG002
-        """Reject a stream; `relation` has rejected it before."""
-        raise AssertionError
-
-    def shown(self, path: str) -> str:
-        """Return the name of a file for messages."""
-        return path
-
     def describe(self, relation: str, label: str) -> dict[str, str]:  # noqa: ARG002
         """Return the columns of a table with their DuckDB types."""
         return {column.name: column.type for column in self._tables[relation].columns}
@@ -144,14 +126,6 @@ class DatabaseEngine:
             except FailedStatement as failed:
                 why = self._reason(failed)
                 raise UnreadableError(f"{label} cannot be read: {why}", reason=why) from failed
-
-    def find_table(self, name: str) -> str | None:  # noqa: ARG002
-        """Return None; `relation` finds tables."""
-        return None
-
-    def printed(self, relation: str) -> str:
-        """Return a relation as it is written in a statement that runs without sqlmetrics."""
-        return relation
 
     # ---- between calls -------------------------------------------------------------------------
 
@@ -189,30 +163,13 @@ class DatabaseEngine:
                 raise _denied(table, table, known.path, [name], len(found.columns))
             check_type(table, name, label, kind, None if column is None else column.type)
 
-    def forget(self, identities: Iterable[str]) -> None:
-        """Do nothing; nothing is kept."""
-
     # ---- running -------------------------------------------------------------------------------
 
-    def records(self, plan: Plan) -> list[dict[str, Any]]:
-        """Run a plan with a small result and return its rows."""
-        return list(self._arrow(plan).to_pylist())
-
-    def rows(self, plan: Plan) -> Rows:
-        """Run a plan with a small result and return its rows, with the kinds of columns."""
-        return Rows.of_frame(self.frame(plan))
-
-    def frame(self, plan: Plan) -> pd.DataFrame:
-        """Run a plan and return its rows as a DataFrame."""
-        return frame_of(self._arrow(plan))
-
-    def new_file(self, target: Path | str, force: bool) -> AbstractContextManager[Path]:
-        """Return a temporary path, whose file replaces the target when it is complete.
-
-        Raises:
-            DataError: the target exists and `force` is not set, or its folder does not exist.
-        """
-        return whole_file(Path(target), force)
+    def arrow(self, plan: Plan) -> pa.Table:
+        """Run a plan as one statement."""
+        statement = plan.statement({}, pretty=False, dialect=self.dialect)
+        with self._transaction(), self._translated(plan.root.name):
+            return self._database.fetch(statement)
 
     def write_parquet(
         self,
@@ -223,15 +180,12 @@ class DatabaseEngine:
         """Run a plan and write its rows to the Parquet file from `new_file`."""
         import pyarrow.parquet as pq
 
-        table = self._arrow(plan)
+        table = self.arrow(plan)
         try:
             pq.write_table(table, target)
         except OSError as error:
             why = error.strerror or str(error)
             raise EngineError(f"{target} cannot be written: {why}") from error
-
-    def check_comparisons(self) -> None:
-        """Do nothing; comparisons need no further options."""
 
     def comparison(
         self,
@@ -244,20 +198,10 @@ class DatabaseEngine:
         try:
             with self._transaction():
                 for node in below:
-                    local.adopt_table(node.key, self._arrow(Plan(node)))
+                    local.adopt(node.key, self.arrow(Plan(node)))
             return local.frame(plan)
         finally:
             local.close()
-
-    def kept(self) -> Mapping[str, str]:
-        """Return no relations: a statement computes the queries that it reads."""
-        return {}
-
-    def _arrow(self, plan: Plan) -> pa.Table:
-        """Run a plan as one statement."""
-        statement = plan.statement({}, pretty=False, dialect=self.dialect)
-        with self._transaction(), self._translated(plan.root.name):
-            return self._database.fetch(statement)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:

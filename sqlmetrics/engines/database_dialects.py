@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import enum
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.arrow_types import types_of
 from sqlmetrics.engines.connection import Connection, FailedStatement
@@ -19,6 +19,7 @@ from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.sql import names
 from sqlmetrics.sql.dialects import PRINTED_AS
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.templates import render_file
 from sqlmetrics.sql.transpile import table_of
 from sqlmetrics.texts.messages import Argument, Command, Message
 
@@ -122,11 +123,14 @@ class Dialect:
     Attributes:
         title: the name of the system in messages.
         limits: examples of settings of the database that stop a statement.
+        number, oldest: the version in the answer of the database, and the oldest that is enough.
         several_moments: why the statements of a call may read rows of several moments; empty if
             they read those of one moment.
     """
 
     limits = "a timeout or a quota"
+    number = re.compile(r"[^,]*")  # of the version; its groups are compared with `oldest`
+    oldest: tuple[int, ...] = ()
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -144,7 +148,16 @@ class Dialect:
             UsageError: statements do not run in this version.
         """
         query = _VERSIONS.get(self.name, "SELECT version() AS v")
-        return str(self.connection.fetch(query)["v"][0]).partition(",")[0]
+        text = str(self.connection.fetch(query)["v"][0])
+        match = self.number.match(text)
+        if match is None or tuple(map(int, match.groups())) < self.oldest:
+            raise UsageError(
+                f"engine: sqlmetrics runs statements in {self.title} "
+                f"{'.'.join(map(str, self.oldest))} or newer, and the server is "
+                f"{' '.join(text.split()[:2])}",
+                remedy=print_instead(self.name),
+            )
+        return match[0].removeprefix("PostgreSQL ")
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -220,6 +233,11 @@ class Dialect:
         if self.name != "snowflake":
             return table
         return table.rename_columns(list(map(_without_quotes, table.column_names)))
+
+    def rows(self, template: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Run one of the queries of the catalog in `sql_templates/databases`."""
+        statement = render_file(f"databases/{self.name}/{template}", given)
+        return list(self.connection.fetch(statement).to_pylist())
 
     def tables(self) -> list[str] | None:
         """Return the names of the tables, without their schema where it is not needed.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol
 
 import duckdb
 import sqlglot
 from sqlglot import errors, exp
 
+from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.engines.database_files import is_query, split
 from sqlmetrics.engines.duckdb_errors import reason
 from sqlmetrics.engines.relation import Relation
@@ -21,22 +21,7 @@ from sqlmetrics.texts.wording import and_more
 _RESERVED = {"memory", "temp", "system", "main"}  # names of databases and schemas in DuckDB
 
 
-class Opened(Protocol):
-    """The engine, as far as it reads databases; see `DuckDBEngine`."""
-
-    connection: duckdb.DuckDBPyConnection
-    owned: bool
-    databases: dict[str, str]
-    queries: dict[str, str]
-
-    def describe(self, relation: str, label: str) -> dict[str, str]:
-        """Return the type of every column of a relation."""
-
-    def query(self, statement: str, label: str) -> list[dict[str, Any]]:
-        """Run a statement on behalf of a source."""
-
-
-def relation(engine: Opened, label: str, text: str) -> Relation | None:
+def relation(engine: EmbeddedEngine, label: str, text: str) -> Relation | None:
     """Read a table of a DuckDB file or a query; None for other sources.
 
     Raises:
@@ -58,7 +43,7 @@ def relation(engine: Opened, label: str, text: str) -> Relation | None:
     return _table(engine, label, path, database, name)
 
 
-def _attached(engine: Opened, label: str, path: str) -> str:
+def _attached(engine: EmbeddedEngine, label: str, path: str) -> str:
     """Attach a DuckDB file once, for reading only, and return the name of the database."""
     real = os.path.realpath(path)
     if real not in engine.databases:
@@ -88,7 +73,7 @@ def _tables(connection: duckdb.DuckDBPyConnection, database: str) -> dict[str, t
     }
 
 
-def _table(engine: Opened, label: str, path: str, database: str, name: str) -> Relation:
+def _table(engine: EmbeddedEngine, label: str, path: str, database: str, name: str) -> Relation:
     """Find a table or view of a DuckDB file, by its name or by schema and name."""
     if not name:
         known = _tables(engine.connection, database)
@@ -130,7 +115,7 @@ def _there(known: Collection[str]) -> str:
     return f"It has {and_more(list(known), 10)}" if known else "It has no tables"
 
 
-def _query(engine: Opened, label: str, query: str, database: str | None) -> Relation:
+def _query(engine: EmbeddedEngine, label: str, query: str, database: str | None) -> Relation:
     """Run a query once and keep its rows.
 
     Raises:

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 import duckdb
 
 from sqlmetrics.engines import databases
-from sqlmetrics.engines.base import HUGE_INTEGERS, Watch
+from sqlmetrics.engines.base import HUGE_INTEGERS, EmbeddedEngine, Watch
 from sqlmetrics.engines.duckdb_errors import (
     Shortage,
     execute,
@@ -34,7 +34,8 @@ from sqlmetrics.engines.duckdb_errors import (
     remedy_of,
     shortage,
 )
-from sqlmetrics.engines.lake_tables import copy_rows, is_lake_table, open_lake_table
+from sqlmetrics.engines.lake_tables import copy_rows, open_lake_table
+from sqlmetrics.engines.lakes import is_lake_table
 from sqlmetrics.engines.relation import Relation, check_type
 from sqlmetrics.engines.remote_files import open_remote
 from sqlmetrics.errors import (
@@ -54,7 +55,7 @@ from sqlmetrics.files import (
     move,
     whole_file,
 )
-from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows, frame_of
+from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan, Same
 from sqlmetrics.sql.quoting import identifier, literal, path_of_pattern, path_pattern
@@ -63,7 +64,6 @@ from sqlmetrics.sql.templates import environment
 from sqlmetrics.texts.messages import Argument, Message
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 
@@ -101,7 +101,7 @@ _T = TypeVar("_T")
 _Stamp: TypeAlias = tuple[int, ...]
 
 
-class DuckDBEngine:
+class DuckDBEngine(EmbeddedEngine):
     """A DuckDB connection that runs plans and keeps small intermediate relations.
 
     Without `connection`, the engine opens its own in-memory connection with the options `threads`,
@@ -111,8 +111,6 @@ class DuckDBEngine:
     """
 
     dialect = NATIVE
-    fetches_users = True
-    catalog = None
     version = duckdb.__version__
 
     def __init__(
@@ -157,8 +155,7 @@ class DuckDBEngine:
         self._read: set[str] = set()  # nodes of earlier results
         self._are_few: dict[str, bool] = {}  # key of a plan -> whether its result has few rows
         self._shared: set[str] = set()  # names of kept tables that other engines read, too
-        self.databases: dict[str, str] = {}  # path of an attached file -> name of the database
-        self.queries: dict[str, str] = {}  # name of a table or view -> its rows in SQL
+        self.databases, self.queries = {}, {}
         self._files: list[Path] = []
         self._tables: dict[str, str] = {}  # path -> name of the table
         self._owners: dict[str, str] = {}  # path -> table, also files of other readers
@@ -173,18 +170,9 @@ class DuckDBEngine:
         return self
 
     @property
-    def several_moments(self) -> str:
-        """Return an empty text."""
-        return ""
-
-    @property
     def changing(self) -> DuckDBEngine:
         """Return the engine itself; tables of a connection of the user may change."""
         return self
-
-    def calling(self) -> AbstractContextManager[None]:
-        """Do nothing; queries see the rows of their own moment."""
-        return contextlib.nullcontext()
 
     @property
     def can_be_shared(self) -> bool:
@@ -474,8 +462,8 @@ class DuckDBEngine:
         with self._of_result(plan) as statement:
             return self._watched(plan.root.name, lambda: _rows(self.connection.execute(statement)))
 
-    def frame(self, plan: Plan) -> pd.DataFrame:
-        """Run a plan and return its rows as a DataFrame."""
+    def arrow(self, plan: Plan) -> pa.Table:
+        """Run a plan and return its rows as an Arrow table."""
         root = plan.root
         with self._of_result(plan) as statement:
             # DuckDB plans a query twice for an Arrow table, and once for Python values; for a few
@@ -486,7 +474,7 @@ class DuckDBEngine:
                 table = self._arrow(root.name, statement)
         is_plain = all(str(kind) in _PLAIN for kind in table.schema.types)
         self._are_few[root.key] = len(table) <= _FEW_ROWS and is_plain
-        return frame_of(table)
+        return table
 
     def _from_values(self, title: str, statement: str) -> pa.Table | None:
         """Run a query and convert its Python values; None if a type needs Arrow."""
@@ -557,35 +545,18 @@ class DuckDBEngine:
             yield path
             move(path, target)
 
-    def check_comparisons(self) -> None:
-        """Do nothing; DuckDB needs no further options for comparisons."""
-
-    def comparison(
-        self,
-        plan: Plan,
-        of_users: Collection[Node],  # noqa: ARG002
-        level: int,  # noqa: ARG002
-    ) -> pd.DataFrame:
-        """Run a plan that compares models."""
-        return self.frame(plan)
-
-    def adopt(self, key: str, folder: Path) -> int:
-        """Use a folder of Parquet files as the rows of a node; return the number of rows."""
-        files = literal(f"{path_pattern(str(folder))}/*.parquet")
-        with self._registered():
+    def adopt(self, key: str, rows: Path | pa.Table) -> int:
+        """Use a folder of Parquet files, or a table, as the rows of a node; return their number."""
+        if isinstance(rows, Path):
+            files = literal(f"{path_pattern(str(rows))}/*.parquet")
             parts = f"read_parquet({files}, hive_partitioning = false)"
             execute(self.connection, f"CREATE VIEW {key} AS FROM {parts}")
-            ((count,),) = self._fetch(f"SELECT count(*) FROM {key}")
+        else:
+            self.bind(key, rows)
         self._kept[key] = key
         self._held.add(key)
+        ((count,),) = self._fetch(f"SELECT count(*) FROM {key}")
         return int(count)
-
-    def adopt_table(self, key: str, table: pa.Table) -> None:
-        """Use an Arrow table as the rows of a node."""
-        self.connection.register(key, table)
-        self._bound[key] = table
-        self._kept[key] = key
-        self._held.add(key)
 
     def kept(self) -> Mapping[str, str]:
         """Return the kept intermediate relations: identity -> table."""
@@ -632,12 +603,11 @@ class DuckDBEngine:
         """
         with self._running() as passing:
             nodes = plan.nodes(self._held)
-            for node in nodes:
-                is_read_again = node.key in self._read or len(nodes) > _MOST_QUERIES
-                is_new = node.key not in self._held and node.key != plan.root.key
-                if node.keep and is_read_again and is_new:
-                    self._keep(node)
-                    self._held.add(node.key)
+            stages = [node for node in nodes if node.keep and node.key != plan.root.key]
+            if len(nodes) <= _MOST_QUERIES:
+                stages = [node for node in stages if node.key in self._read]
+            self._compute_first(stages, passing)
+            self._held.update(node.key for node in stages)
             tables = {key: self._kept[key] for key in self._held if key != plan.root.key}
             for node in plan.nodes(tables):
                 if node.apart:
@@ -682,22 +652,17 @@ class DuckDBEngine:
 
         Tables that are not kept are added to `passing`.
         """
-        apart: dict[str, str] = {}
+        tables = dict(self._kept)
         for node in nodes:
-            if node.keep and node.key not in self._kept:
-                self._keep(node)
-            elif node.apart and node.key not in apart:
-                text = Plan(node).statement({**self._kept, **apart}, pretty=False)
+            if (node.keep or node.apart) and node.key not in tables:
+                text = Plan(node).statement(tables, pretty=False)
                 self._materialise(node.key, node.name, text)
-                passing.append(node.key)
-                apart[node.key] = node.key
-        return {**self._kept, **apart}
-
-    def _keep(self, node: Node) -> None:
-        if node.key not in self._kept:
-            text = Plan(node).statement(self._kept, pretty=False)
-            self._materialise(node.key, node.name, text)
-            self._kept[node.key] = node.key
+                tables[node.key] = node.key
+                if node.keep:
+                    self._kept[node.key] = node.key
+                else:
+                    passing.append(node.key)
+        return tables
 
     def _text(self, node: Node, tables: Mapping[str, str]) -> str:
         """Print the statement of a result; evaluators that share its plan share the text."""

@@ -7,10 +7,10 @@ replace a column of a file; they only add columns that the files lack.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sqlmetrics.engines.relation import FolderColumn, Folders
+from sqlmetrics.engines.relation import FolderColumn
 from sqlmetrics.sql.templates import environment
 
 if TYPE_CHECKING:
@@ -45,27 +45,6 @@ def to_add_and_to_hide(
     wanted = [name for name in named[0] if everywhere and name.lower() not in own]
     hidden = {name: None for columns in named for name in columns if name.lower() in own}
     return wanted, [*hidden]
-
-
-def of_files(
-    named: Sequence[Mapping[str, str]],
-    own: Sequence[Mapping[str, str]],
-    types_with_folders: Callable[[], Mapping[str, str]],
-) -> Folders:
-    """Decide which columns are read from folder names.
-
-    Args:
-        named: the columns in the folder names of each file.
-        own: the columns of the files, and their types.
-        types_with_folders: function that returns the types of all columns, including those of
-            folder names.
-
-    Returns:
-        The columns that no file has, if the folder names of all files have the same columns.
-    """
-    wanted, hidden = to_add_and_to_hide(named, (name for types in own for name in types))
-    types = types_with_folders() if wanted else {}
-    return Folders(tuple(FolderColumn(name, types[name]) for name in wanted), tuple(hidden))
 
 
 def contradiction(

@@ -7,24 +7,23 @@ cannot download them; DuckLake has no other reader.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlmetrics.engines.lakes import KINDS
+import duckdb
+
+from sqlmetrics.engines.databases import find_table
+from sqlmetrics.engines.lakes import EXPORT_OF_DUCKLAKE, kind_of, parts_of
+from sqlmetrics.engines.remote_files import has_extension
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.sql.quoting import literal
+from sqlmetrics.sql.quoting import identifier, literal
 from sqlmetrics.texts.wording import and_more
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_NAME = re.compile(rf"({'|'.join(KINDS)}):(?!//)(?=.)")
-_VERSION = re.compile(r"(.+)@(\d+)\Z", re.DOTALL)
 # the metadata files of Iceberg: 00002-<uuid>.metadata.json, v2.metadata.json, v2.gz.metadata.json
 _METADATA = re.compile(r"v?(\d+).*\.metadata\.json\Z")
 
@@ -36,26 +35,14 @@ class LakeTable:
     Args:
         kind: `delta`, `iceberg` or `ducklake`.
         name: how the command line and records name this version: `delta:PATH@3`.
-        batches: opens a stream of its rows, which are not kept in memory.
+        rows: returns its rows as an object with the Arrow C stream, which reads them by batches.
         scan: the call that reads this version in DuckDB with its extension.
     """
 
     kind: str
     name: str
-    batches: Callable[[], pa.RecordBatchReader]
+    rows: Callable[[], Any]
     scan: str
-
-
-def is_lake_table(source: Any) -> bool:
-    """Return whether a source is a lake table: `delta:PATH` and others, or an object."""
-    if isinstance(source, str):
-        return bool(_NAME.match(source)) and not os.path.exists(source)
-    return _kind_of(source) is not None
-
-
-def path_of(source: str) -> str:
-    """Return the location in `delta:LOCATION@VERSION` and others."""
-    return _split(source.partition(":")[2])[0]
 
 
 def open_lake_table(label: str, source: Any) -> LakeTable:
@@ -65,14 +52,13 @@ def open_lake_table(label: str, source: Any) -> LakeTable:
         DataError: there is no such table or version, or it cannot be read.
         UsageError: the library that reads the format is not installed.
     """
-    kind = source.partition(":")[0] if isinstance(source, str) else _kind_of(source)
-    assert kind is not None
-    opened = {"delta": _delta, "iceberg": _iceberg, "ducklake": _ducklake}[kind]
     if not isinstance(source, str):
-        return opened(label, source, "", None)
-    location, version = _split(source.partition(":")[2])
+        return (_delta if kind_of(source) == "delta" else _iceberg)(label, source, "", None)
+    kind, location, version = parts_of(source)
     try:
-        return opened(label, None, location, version)
+        if kind == "ducklake":
+            return _ducklake(label, location, version)
+        return (_delta if kind == "delta" else _iceberg)(label, None, location, version)
     except ImportError as error:
         raise UsageError(
             f"{label}: {source} needs the package {error.name}",
@@ -91,43 +77,23 @@ def copy_rows(label: str, lake: LakeTable, path: Path) -> None:
         DataError: the rows cannot be read.
         OSError: the file cannot be written.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        reader = lake.batches()
+        reader = pa.RecordBatchReader.from_stream(lake.rows())
         with pq.ParquetWriter(path, reader.schema) as writer:
             for batch in reader:
                 writer.write_batch(batch)
-    except OSError as error:
-        if error.errno is not None and error.filename in (None, str(path)):
+    except Exception as error:  # each library and storage has errors of its own
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(path)):
             raise
         raise _unread(label, lake.name, error) from error
-    except Exception as error:  # each library and storage has errors of its own
-        raise _unread(label, lake.name, error) from error
-
-
-def _kind_of(source: Any) -> str | None:
-    """Return the format of a table object of deltalake or pyiceberg; None for other objects."""
-    for kind in type(source).__mro__:
-        if kind.__module__.startswith("deltalake") and kind.__name__ == "DeltaTable":
-            return "delta"
-        if kind.__module__.startswith("pyiceberg") and kind.__name__ == "Table":
-            return "iceberg"
-    return None
-
-
-def _split(location: str) -> tuple[str, int | None]:
-    """Split PATH@VERSION; a path that exists has no version."""
-    found = None if os.path.exists(location) else _VERSION.match(location)
-    return (location, None) if found is None else (found[1], int(found[2]))
 
 
 def _unread(label: str, name: str, error: Exception) -> DataError:
     first_line = str(error).strip().partition("\n")[0] or type(error).__name__
     return DataError(f"{label}: {name} cannot be read: {first_line}")
-
-
-# ---- Delta --------------------------------------------------------------------------------------
 
 
 def _delta(label: str, table: Any, location: str, version: int | None) -> LakeTable:
@@ -149,31 +115,10 @@ def _delta(label: str, table: Any, location: str, version: int | None) -> LakeTa
     else:
         location = _local(table.table_uri)
     number = table.version()
-    return LakeTable(
-        "delta",
-        f"delta:{location}@{number}",
-        lambda: _reader(table.scan()),
-        f"delta_scan({literal(_url(location))}, version => {number})",
-    )
-
-
-def _reader(stream: Any) -> pa.RecordBatchReader:
-    import pyarrow as pa
-
-    return pa.RecordBatchReader.from_stream(stream)
-
-
-# ---- DuckLake -----------------------------------------------------------------------------------
-
-
-def _ducklake(label: str, table: None, location: str, version: int | None) -> LakeTable:  # noqa: ARG001
-    from sqlmetrics.engines.ducklake import DuckLakeTable
-
-    found = DuckLakeTable(label, location, version)
-    return LakeTable("ducklake", found.name, found.batches, found.scan)
-
-
-# ---- Iceberg ------------------------------------------------------------------------------------
+    # DuckDB's extension reads local Delta tables only from URLs
+    url = location if "://" in location else Path(os.path.abspath(location)).as_uri()
+    scan = f"delta_scan({literal(url)}, version => {number})"
+    return LakeTable("delta", f"delta:{location}@{number}", table.scan, scan)
 
 
 def _iceberg(label: str, table: Any, location: str, version: int | None) -> LakeTable:
@@ -219,33 +164,24 @@ def _metadata(label: str, location: str) -> str:
     if location.endswith(".json") or "://" in location:
         return location
     folder = Path(location, "metadata")
-    with suppress(OSError):
+    with contextlib.suppress(OSError):
         hint = (folder / "version-hint.text").read_text().strip()
         named = folder / (hint if hint.endswith(".json") else f"v{hint}.metadata.json")
         if named.is_file():
             return str(named)
-    numbers: dict[int, list[str]] = {}
-    for file in _files(folder):
-        if found := _METADATA.match(file.name):
-            numbers.setdefault(int(found[1]), []).append(str(file))
-    if not numbers:
+    matches = (_METADATA.match(file.name) for file in folder.glob("*.metadata.json"))
+    numbered = sorted((int(match[1]), match[0]) for match in matches if match)
+    if not numbered:
         raise DataError(f"{label}: there is no Iceberg table at {location}")
-    newest = sorted(numbers[max(numbers)])
+    newest = [str(folder / name) for number, name in numbered if number == numbered[-1][0]]
     if len(newest) > 1:
         raise DataError(
-            f"{label}: {location} has two metadata files with the number {max(numbers)}, and only "
-            f"its catalog knows which one is current: {' and '.join(newest[:2])}",
+            f"{label}: {location} has two metadata files with the number {numbered[-1][0]}, and "
+            f"only its catalog knows which one is current: {' and '.join(newest[:2])}",
             remedy=f"name one: iceberg:{newest[0]}, or the table in the catalog: "
             "iceberg:CATALOG#NAMESPACE.TABLE",
         )
     return newest[0]
-
-
-def _files(folder: Path) -> Iterable[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
 
 
 def _local(url: str) -> str:
@@ -253,6 +189,60 @@ def _local(url: str) -> str:
     return re.sub(r"\Afile:(//)?(?=/)", "", url).rstrip("/")
 
 
-def _url(location: str) -> str:
-    """Return the URL of a path; DuckDB's extension reads local Delta tables only from URLs."""
-    return location if "://" in location else Path(os.path.abspath(location)).as_uri()
+def _ducklake(label: str, location: str, version: int | None) -> LakeTable:
+    """Open a table of DuckLake, whose catalog is a DuckDB file: other names contain passwords."""
+    catalog, _, name = location.rpartition("#")
+    if not catalog or not name:
+        raise UsageError(
+            f"{label}: ducklake:{location} does not name a table",
+            remedy="write ducklake:CATALOG#TABLE or ducklake:CATALOG#SCHEMA.TABLE",
+        )
+    if not os.path.isfile(catalog):
+        raise DataError(
+            f"{label}: there is no DuckLake catalog at {catalog}; catalogs must be DuckDB files",
+            remedy=EXPORT_OF_DUCKLAKE,
+        )
+    with contextlib.ExitStack() as after_errors:
+        connection = after_errors.enter_context(duckdb.connect())
+        _load_ducklake(connection, label)
+        attach = f"ATTACH {literal(f'ducklake:{catalog}')} AS lake (READ_ONLY"
+        connection.execute(f"{attach})")
+        rows = connection.execute("SELECT snapshot_id FROM ducklake_snapshots('lake')").fetchall()
+        known = {number for (number,) in rows}
+        snapshot = max(known) if version is None else version
+        if snapshot not in known:
+            raise DataError(
+                f"{label}: the DuckLake {catalog} has no snapshot {version}; its last snapshot is "
+                f"{max(known)}"
+            )
+        connection.execute("DETACH lake")
+        connection.execute(f"{attach}, SNAPSHOT_VERSION {snapshot})")
+        schema, table = find_table(connection, "lake", name, f"the DuckLake {catalog}", label)
+        after_errors.pop_all()  # it is closed when its rows have been read
+    path = f"lake.{identifier(schema)}.{identifier(table)}"
+    return LakeTable(
+        "ducklake",
+        f"ducklake:{catalog}#{schema}.{table}@{snapshot}",
+        lambda: connection.sql(f"FROM {path}"),
+        f"{path} AT (VERSION => {snapshot})",
+    )
+
+
+def _load_ducklake(connection: duckdb.DuckDBPyConnection, label: str) -> None:
+    """Load DuckDB's extension, which a package can bring.
+
+    Raises:
+        UsageError: it is not installed, and cannot be downloaded.
+    """
+    with contextlib.suppress(ImportError, RuntimeError, duckdb.Error):
+        from duckdb_extensions import import_extension
+
+        import_extension("ducklake", con=connection)
+    if not has_extension(connection, "ducklake", download=True):
+        raise UsageError(
+            f"{label}: tables of DuckLake need DuckDB's extension ducklake, which is not installed "
+            f"and cannot be downloaded for DuckDB {duckdb.__version__}",
+            remedy="run pip install duckdb-extensions "
+            f"duckdb-extension-ducklake=={duckdb.__version__}; if PyPI has no such version, "
+            "install an older DuckDB, or " + EXPORT_OF_DUCKLAKE,
+        )

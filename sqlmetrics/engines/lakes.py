@@ -1,38 +1,67 @@
-"""Reject files of Delta, Iceberg, Hudi and DuckLake tables, whose current rows others define.
+"""Recognise lake tables by their names, and reject their files, whose current rows others define.
 
-The logs of a table, or the catalog of a DuckLake, say which files and rows are current.
-
-Such a table keeps Parquet files that deletes, updates and compactions have replaced. Reading the
-files directly would count the rows of all of them.
+The logs of a Delta, Iceberg or Hudi table, or the catalog of a DuckLake, say which files and rows
+are current. Such a table keeps Parquet files that deletes, updates and compactions have replaced.
+Reading the files directly would count the rows of all of them.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from sqlmetrics.errors import DataError
-from sqlmetrics.sql.quoting import literal
 
-# kind of table -> how to read its current rows, given the folder
-_REMEDIES: Mapping[str, Callable[[str], str]] = {
-    "Delta": lambda folder: f"Give delta:{folder}, which reads the current version",
-    "Iceberg": lambda folder: f"Give iceberg:{folder}, which reads the current snapshot",
-    "Hudi": lambda folder: (
+# kind of table -> what its root folder has, and how to read its current rows
+_LAKES = {
+    "a Delta": ("_delta_log/", "Give delta:{0}, which reads the current version"),
+    "a Hudi": (
+        ".hoodie/",
         "Export the current version and pass the export: in Spark, "
-        f"spark.read.format('hudi').load({literal(folder)}).write.parquet('export')"
+        "spark.read.format('hudi').load('{0}').write.parquet('export')",
+    ),
+    "an Iceberg": (
+        "metadata/*.metadata.json",
+        "Give iceberg:{0}, which reads the current snapshot",
     ),
 }
 KINDS = ("delta", "iceberg", "ducklake")  # formats of tables that are read by name
+_NAME = re.compile(rf"({'|'.join(KINDS)}):(?!//)(?=.)")
+_VERSION = re.compile(r"(.+)@(\d+)\Z", re.DOTALL)
 _OF_DUCKLAKE = re.compile(r"ducklake-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-delete)?\.parquet")
 EXPORT_OF_DUCKLAKE = (
     "export the current rows with DuckDB (ATTACH 'ducklake:…' AS lake; COPY lake.recs TO "
     "'recs.parquet') and pass the file; in Python, connection=… can also be a connection with the "
     "attached catalog"
 )
+_EXTRA = "also contain deleted and rewritten rows, which would be counted"
+
+
+def is_lake_table(source: Any) -> bool:
+    """Return whether a source is a lake table: `delta:PATH` and others, or an object."""
+    if isinstance(source, str):
+        return bool(_NAME.match(source)) and not os.path.exists(source)
+    return kind_of(source) is not None
+
+
+def kind_of(source: Any) -> str | None:
+    """Return the format of a table object of deltalake or pyiceberg; None for other objects."""
+    for kind in type(source).__mro__:
+        if kind.__module__.startswith("deltalake") and kind.__name__ == "DeltaTable":
+            return "delta"
+        if kind.__module__.startswith("pyiceberg") and kind.__name__ == "Table":
+            return "iceberg"
+    return None
+
+
+def parts_of(source: str) -> tuple[str, str, int | None]:
+    """Split KIND:LOCATION@VERSION; a location that exists has no version."""
+    kind, _, location = source.partition(":")
+    found = None if os.path.exists(location) else _VERSION.match(location)
+    return (kind, location, None) if found is None else (kind, found[1], int(found[2]))
 
 
 def check_paths(label: str, paths: Iterable[str]) -> None:
@@ -52,8 +81,7 @@ def check_paths(label: str, paths: Iterable[str]) -> None:
     for path in paths:
         if _OF_DUCKLAKE.fullmatch(path.rpartition("/")[2]):
             raise DataError(
-                f"{label}: {path} belongs to a DuckLake table. The files of such a table also "
-                "contain deleted and rewritten rows, which would be counted",
+                f"{label}: {path} belongs to a DuckLake table. The files of such a table {_EXTRA}",
                 remedy=f"give ducklake:CATALOG#TABLE, or {EXPORT_OF_DUCKLAKE}",
             )
         local = re.sub(r"\Afile:(//[^/]*)?(?=/)", "", path)
@@ -65,57 +93,16 @@ def check_paths(label: str, paths: Iterable[str]) -> None:
                 if folder in seen:  # so its parents have been examined too
                     break
                 seen.add(folder)
-                if lake := _lake_of(folder):
-                    raise DataError(_message(label, path, folder, *lake))
+                _check_root(label, path, folder)
 
 
-def check_dataset(label: str, dataset: Any) -> None:
-    """Check that the files of a pyarrow dataset do not belong to a lake table.
-
-    Raises:
-        DataError: as for `check_paths`.
-    """
-    check_paths(label, _files_of(dataset))
-
-
-def _files_of(dataset: Any) -> Iterator[str]:
-    """Find the local Parquet files of a dataset.
-
-    A dataset from `DeltaTable.to_pyarrow_dataset()` lists only current files, in its own file
-    system, so no local files are found.
-    """
-    import pyarrow.dataset as ds
-    import pyarrow.fs as fs
-
-    for child in getattr(dataset, "children", ()):
-        yield from _files_of(child)
-    if not isinstance(dataset, ds.FileSystemDataset):
-        return
-    system, base = dataset.filesystem, ""
-    while isinstance(system, fs.SubTreeFileSystem):
-        system, base = system.base_fs, f"{system.base_path.rstrip('/')}/{base}"
-    if isinstance(system, fs.LocalFileSystem) and isinstance(dataset.format, ds.ParquetFileFormat):
-        yield from (base + file for file in dataset.files)
-
-
-def _lake_of(folder: Path) -> tuple[str, str] | None:
-    """Return the kind of lake table with this root folder and the entry that shows it, or None."""
-    for kind, mark in (("Delta", "_delta_log"), ("Hudi", ".hoodie")):
-        if os.path.isdir(folder / mark):
-            return kind, f"{mark}/"
-    try:
-        described = next((folder / "metadata").glob("*.metadata.json"), None)
-    except OSError:  # the folder cannot be listed
-        described = None
-    return None if described is None else ("Iceberg", "metadata/*.metadata.json")
-
-
-def _message(label: str, path: str, folder: Path, kind: str, mark: str) -> str:
-    here = Path.cwd()
-    shown = os.path.relpath(folder, here) if folder.is_relative_to(here) else str(folder)
-    article = "an" if kind == "Iceberg" else "a"
-    return (
-        f"{label}: {path} belongs to {article} {kind} table ({shown} has {mark}). The Parquet "
-        "files of such a table also contain deleted and rewritten rows, which would be counted. "
-        f"{_REMEDIES[kind](shown)}"
-    )
+def _check_root(label: str, path: str, folder: Path) -> None:
+    """Check that a folder is not the root of a lake table."""
+    for kind, (mark, remedy) in _LAKES.items():
+        if next(folder.glob(mark), None) is not None:
+            here = Path.cwd()
+            shown = os.path.relpath(folder, here) if folder.is_relative_to(here) else str(folder)
+            raise DataError(
+                f"{label}: {path} belongs to {kind} table ({shown} has {mark}). The Parquet files "
+                f"of such a table {_EXTRA}. {remedy.format(shown)}"
+            )

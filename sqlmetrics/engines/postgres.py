@@ -9,13 +9,10 @@ from typing import Any
 
 from sqlmetrics.engines.arrow_types import duckdb_type
 from sqlmetrics.engines.connection import Connection, FailedStatement, State, state_of
-from sqlmetrics.engines.database_dialects import Column, Dialect, FoundTable, print_instead
+from sqlmetrics.engines.database_dialects import Column, Dialect, FoundTable
 from sqlmetrics.errors import UsageError
 from sqlmetrics.sql.quoting import identifier, literal
-from sqlmetrics.sql.templates import render_file
 
-_OLDEST = 12  # version with CTEs that are materialised on request
-_OTHERS = ("Redshift", "Greenplum")  # systems whose version starts like that of Postgres
 # settings that change texts of numbers and times, or the meaning of a statement
 _SETTINGS = {
     "TimeZone": "UTC",
@@ -65,28 +62,14 @@ class Postgres(Dialect):
     """
 
     limits = "statement_timeout"
+    # the version of other systems starts like that of Postgres
+    number = re.compile(r"(?!.*(?:Redshift|Greenplum))PostgreSQL (\d+)\S*")
+    oldest = (12,)  # has CTEs that are materialised on request
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.several_moments = ""
         self._schemas: list[str] = []  # in which the session looks up names, in this order
-
-    def version(self) -> str:
-        """Return the version of the server.
-
-        Raises:
-            UsageError: the server is too old, or another system that speaks the same protocol.
-        """
-        text = str(self.connection.fetch("SELECT version() AS v")["v"][0])
-        match = re.match(r"PostgreSQL (\d+)\S*", text)
-        if match is None or int(match[1]) < _OLDEST or any(name in text for name in _OTHERS):
-            shown = " ".join(text.split()[:2])
-            raise UsageError(
-                f"engine: sqlmetrics runs statements in Postgres {_OLDEST} or newer, and the "
-                f"server is {shown}",
-                remedy=print_instead("postgres"),
-            )
-        return match[0].removeprefix("PostgreSQL ")
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -131,21 +114,17 @@ class Postgres(Dialect):
     def find(self, name: str) -> FoundTable | None:
         """Find a table or view by its name, as the database reads the name."""
         asked = {"name": name, "schemas": self._schemas}
-        tables = self._rows("table", asked)
-        rows = self._rows("columns", tables[0]) if tables else []
+        tables = self.rows("table", asked)
+        rows = self.rows("columns", tables[0]) if tables else []
         if not rows:
             return None
         path = ".".join(identifier(rows[0][part]) for part in ("schema_name", "table_name"))
         columns = (_column(row) for row in rows if row["column_name"] is not None)
         return FoundTable(path, path, tuple(columns), collation="C")
 
-    def _rows(self, template: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-        statement = render_file(f"databases/postgres/{template}", given)
-        return list(self.connection.fetch(statement).to_pylist())
-
     def tables(self) -> list[str]:
         """Return the names of the tables, without their schema where it is not needed."""
-        rows = self._rows("tables", {"schemas": self._schemas})
+        rows = self.rows("tables", {"schemas": self._schemas})
         return [str(row["label"]) for row in rows]
 
     # ---- errors ----------------------------------------------------------------------------------

@@ -20,20 +20,21 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from sqlmetrics.engines import hidden_files, lakes, spark_folders, spark_to_duckdb
-from sqlmetrics.engines.lake_tables import is_lake_table
+from sqlmetrics.engines import lakes, spark_folders, spark_to_duckdb
+from sqlmetrics.engines.base import CatalogEngine
+from sqlmetrics.engines.lakes import is_lake_table
 from sqlmetrics.engines.per_user_values import nodes_below
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.engines.spark_errors import (
-    is_missing_path,
+    MISSING_PATH,
+    TAKEN,
+    UNKNOWN_TABLE,
+    UNREADABLE,
+    condition,
     is_of_spark,
-    is_refused,
-    is_taken,
-    is_unknown_table,
-    is_unreadable,
-    java_did_not_start,
     reason,
 )
+from sqlmetrics.engines.unfinished import check_finished
 from sqlmetrics.errors import (
     DataError,
     EngineError,
@@ -43,7 +44,6 @@ from sqlmetrics.errors import (
     UsageError,
 )
 from sqlmetrics.files import OwnFolder, already_there
-from sqlmetrics.rows import Rows, frame_of
 from sqlmetrics.sql import transpile
 from sqlmetrics.sql.query_graph import Node, Plan, parse
 from sqlmetrics.texts.messages import Argument, Message
@@ -117,7 +117,7 @@ def open_session(master: str | None) -> Any:
     except Exception as error:  # pyspark does not wrap all errors, e.g. a TypeError
         where = "" if master is None else f" with the master {master!r}"
         hint: Message | str = ""
-        if java_did_not_start(error):
+        if "JAVA_GATEWAY_EXITED" in str(error):
             hint = (
                 "Java did not start: Spark 4 needs Java 17 or newer, on PATH or in JAVA_HOME "
                 "(see Java's message above)"
@@ -146,7 +146,7 @@ def _suit_one_machine(session: Any) -> None:
         session.conf.set(name, str(context.defaultParallelism))
 
 
-class SparkEngine:
+class SparkEngine(CatalogEngine):
     """A Spark session that runs plans; intermediate relations are kept in it until `close`.
 
     The names of its views start with `sqlmetrics_` and the number of the engine. The engine changes
@@ -157,9 +157,6 @@ class SparkEngine:
 
     dialect = "spark"
     fetches_users = False
-    owned = True  # unlike in a user's DuckDB connection, sources need no lookup
-    embedded = None
-    changing = None
 
     def __init__(self, session: Any, temp_directory: str | Path | None = None) -> None:
         self.session = session
@@ -217,7 +214,7 @@ class SparkEngine:
         local = [path for path in map(_local, paths) if path is not None]
         lakes.check_paths(label, [*local, *(file for path in local for file in glob.glob(path))])
         shown = and_more(given)
-        hidden_files.check_finished(label, shown, local)
+        check_finished(label, shown, local)
         plain = self._parquet(label, shown, paths)
         frame, folders, warnings = spark_folders.read(
             plain,
@@ -284,9 +281,9 @@ class SparkEngine:
         except Exception as error:
             if not is_of_spark(error):
                 raise
-            if is_missing_path(error):
+            if condition(error) == MISSING_PATH:
                 raise DataError(f"{label}: Spark cannot find the file {shown}") from error
-            if is_unknown_table(error):
+            if condition(error) in UNKNOWN_TABLE:
                 raise DataError(
                     f"{label}: Spark's catalog has no {shown.removeprefix('the ')}; to read a "
                     "file, pass a path that contains / or ends in .parquet"
@@ -330,10 +327,6 @@ class SparkEngine:
         """Reject a stream, which the cluster cannot read."""
         raise UsageError("Spark does not read stdin (-); write a Parquet file instead")
 
-    def shown(self, path: str) -> str:
-        """Return the name of a file for messages."""
-        return path
-
     def describe(self, relation: str, label: str) -> dict[str, str]:
         """Return the columns of a relation with their DuckDB types.
 
@@ -359,10 +352,6 @@ class SparkEngine:
             why = reason(error)
             raise UnreadableError(f"{label} cannot be read: {why}", reason=why) from error
 
-    def find_table(self, name: str) -> str | None:  # noqa: ARG002
-        """Return None; `relation` reads tables of the catalog."""
-        return None
-
     def printed(self, relation: str) -> str:
         """Return a view as it is written in a statement that runs without sqlmetrics."""
         return self._views.get(relation, relation)
@@ -385,18 +374,6 @@ class SparkEngine:
 
     def _substitutes(self) -> bool:
         return str(self.session.conf.get("spark.sql.variable.substitute", "true")).lower() == "true"
-
-    def records(self, plan: Plan) -> list[dict[str, Any]]:
-        """Run a plan with a small result and return its rows."""
-        return list(self._arrow(plan).to_pylist())
-
-    def rows(self, plan: Plan) -> Rows:
-        """Run a plan with a small result and return its rows, with the kinds of columns."""
-        return Rows.of_frame(self.frame(plan))
-
-    def frame(self, plan: Plan) -> pd.DataFrame:
-        """Run a plan and return its rows as a DataFrame."""
-        return frame_of(self._arrow(plan))
 
     @contextlib.contextmanager
     def new_file(self, target: Path | str, force: bool) -> Iterator[str]:
@@ -498,33 +475,39 @@ class SparkEngine:
                 write(frame.write.mode("overwrite" if force else "error"))
 
     def check_comparisons(self) -> None:
-        """Check that a folder for intermediate files is configured.
+        """Check that a shared folder for per-user values is configured.
 
         Raises:
-            UsageError: the folder is missing.
+            UsageError: the folder is not configured.
         """
-        spark_to_duckdb.require_folder(self.temp_directory)
+        if self.temp_directory is None:
+            raise UsageError(
+                "comparisons on Spark need a folder for per-user values, which Spark writes and "
+                "DuckDB reads",
+                remedy=Message(
+                    "set a folder shared by Spark and this process with ",
+                    Argument("temp_directory", "DIR"),
+                    "; temporary files in it are removed",
+                ),
+            )
 
     def comparison(self, plan: Plan, of_users: Collection[Node], level: int) -> pd.DataFrame:
         """Run a plan that compares models: Spark computes per-user values, DuckDB the rest."""
         self.check_comparisons()
-        below = nodes_below(plan.root, of_users)
-        return spark_to_duckdb.frame(plan, self.write_nodes(below), self.folder(), level + 1)
-
-    def write_nodes(self, nodes: Sequence[Node]) -> dict[str, Path]:
-        """Write the rows of nodes to Parquet folders; return the folder of each node."""
+        nodes = nodes_below(plan.root, of_users)
         folders = {node.key: self.folder() / f"{node.name}_{node.key[-8:]}" for node in nodes}
         with self._prepared(*map(Plan, nodes)) as statements:
             for node, statement in zip(nodes, statements, strict=True):
                 with self._translated(node.name):
                     self._sql(statement).write.parquet(str(folders[node.key]))
-        return folders
+        return spark_to_duckdb.frame(plan, folders, self.folder(), level + 1)
 
     def kept(self) -> Mapping[str, str]:
         """Return the kept intermediate relations: identity -> view."""
         return self._kept
 
-    def _arrow(self, plan: Plan) -> pa.Table:
+    def arrow(self, plan: Plan) -> pa.Table:
+        """Run a plan and return its rows as an Arrow table."""
         with self._prepared(plan) as (statement,), self._translated(plan.root.name):
             return _without_decimals(self._sql(statement).toArrow())
 
@@ -797,20 +780,17 @@ def _type(name: str) -> str:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Cast the Arrow types that Spark does not accept."""
+    """Cast the Arrow types of tables that Spark does not accept."""
     import pyarrow as pa
 
     def plain(kind: pa.DataType) -> pa.DataType:
         if pa.types.is_dictionary(kind):
             return plain(kind.value_type)
-        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-            return pa.list_(plain(kind.value_type))
-        if pa.types.is_fixed_size_list(kind):
+        is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+        if is_list or pa.types.is_fixed_size_list(kind):
             return pa.list_(plain(kind.value_type))
         if pa.types.is_unsigned_integer(kind):
             return pa.int64() if kind.bit_width < 64 else pa.decimal128(20, 0)
-        if pa.types.is_float16(kind):
-            return pa.float32()
         if pa.types.is_date64(kind):
             return pa.date32()
         if pa.types.is_null(kind):
@@ -836,11 +816,11 @@ def _without_decimals(table: pa.Table) -> pa.Table:
 
 
 def _our_error(error: Exception, title: str, target: str) -> SqlmetricsError:
-    if is_taken(error):
+    if condition(error) in TAKEN:
         return already_there(target or title)
-    if is_unreadable(error):
+    if condition(error).startswith(UNREADABLE):
         return UnreadableError(reason(error))
-    if is_refused(error):
+    if type(error).__name__ in ("AnalysisException", "ParseException"):  # before it ran
         if target:  # the query itself has been checked before
             return DataError(f"{target} cannot be written: {reason(error)}")
         return QueryError(f"the query for {title} is invalid: {reason(error)}")

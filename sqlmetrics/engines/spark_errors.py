@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 _MOST = 400  # characters of a message
-_UNKNOWN_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
-_TAKEN = ("PATH_ALREADY_EXISTS", "TABLE_OR_VIEW_ALREADY_EXISTS")
-_UNREADABLE = ("FAILED_READ_FILE", "CANNOT_READ", "PARQUET", "CAST_INVALID")
+# conditions of errors
+MISSING_PATH = "PATH_NOT_FOUND"
+UNKNOWN_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
+TAKEN = ("PATH_ALREADY_EXISTS", "TABLE_OR_VIEW_ALREADY_EXISTS")
+UNREADABLE = ("FAILED_READ_FILE", "CANNOT_READ", "PARQUET", "CAST_INVALID")  # beginnings
 
 
 def is_of_spark(error: BaseException) -> bool:
@@ -17,37 +19,7 @@ def is_of_spark(error: BaseException) -> bool:
     )
 
 
-def java_did_not_start(error: Exception) -> bool:
-    """Return whether Spark's Java process ended immediately."""
-    return "JAVA_GATEWAY_EXITED" in str(error)
-
-
-def is_missing_path(error: Exception) -> bool:
-    """Return whether a path does not exist."""
-    return _condition(error) == "PATH_NOT_FOUND"
-
-
-def is_unknown_table(error: Exception) -> bool:
-    """Return whether the catalog lacks a table."""
-    return _condition(error) in _UNKNOWN_TABLE
-
-
-def is_taken(error: Exception) -> bool:
-    """Return whether a path or table of this name exists already."""
-    return _condition(error) in _TAKEN
-
-
-def is_unreadable(error: Exception) -> bool:
-    """Return whether Spark failed to read rows."""
-    return _condition(error).startswith(_UNREADABLE)
-
-
-def is_refused(error: Exception) -> bool:
-    """Return whether Spark rejected a query before running it."""
-    return type(error).__name__ in ("AnalysisException", "ParseException")
-
-
-def _condition(error: Exception) -> str:
+def condition(error: Exception) -> str:
     """Return Spark's condition for the error, such as PATH_NOT_FOUND; empty if it has none."""
     match = re.search(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]", str(error))
     return match[1].partition(".")[0] if match else ""
@@ -58,5 +30,5 @@ def reason(error: Exception) -> str:
     text = str(error).strip() or type(error).__name__
     text = re.split(r"\n\s*(?:at |'|==|JVM stacktrace|Caused by)|SQLSTATE|; line \d+ pos", text)[0]
     if caused := re.findall(r"Caused by: ([^\n]+)", str(error)):
-        text = f"{text}: {caused[-1]}" if _condition(error) else caused[-1]
+        text = f"{text}: {caused[-1]}" if condition(error) else caused[-1]
     return " ".join(text.split()).rstrip(" ;:")[:_MOST]

@@ -14,30 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlmetrics.engines.duckdb import DuckDBEngine
-from sqlmetrics.errors import DataError, SqlmetricsWarning, UsageError
+from sqlmetrics.errors import DataError, SqlmetricsWarning
 from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.texts.messages import Argument, Message
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def require_folder(temp_directory: str | Path | None) -> None:
-    """Check that a shared folder for per-user values is configured.
-
-    Raises:
-        UsageError: the folder is not configured.
-    """
-    if temp_directory is None:
-        raise UsageError(
-            "comparisons on Spark need a folder for per-user values, which Spark writes and DuckDB "
-            "reads",
-            remedy=Message(
-                "set a folder shared by Spark and this process with ",
-                Argument("temp_directory", "DIR"),
-                "; temporary files in it are removed",
-            ),
-        )
 
 
 def frame(plan: Plan, folders: Mapping[str, Path], folder: Path, level: int) -> pd.DataFrame:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from sqlmetrics.engines import folders, hidden_files, lakes
+from sqlmetrics.engines import folders, lakes
 from sqlmetrics.engines.relation import FolderColumn, Folders, Layout, Relation
+from sqlmetrics.engines.unfinished import check_finished
 from sqlmetrics.errors import DataError
 from sqlmetrics.sql.templates import environment, macro
 from sqlmetrics.tables.csv_layout import names_like_values, no_header
@@ -69,7 +70,7 @@ def expand(engine: Engine, label: str, source: str | Path) -> Expanded | None:
         if path.is_dir():
             lakes.check_paths(label, [text])
             entries = sorted(path.rglob("*"))
-            _check_readable(label, *filter(_is_visible, entries))
+            _check_readable(label, *(entry for entry in entries if not _is_hidden(entry.name)))
             found = [str(entry) for entry in entries if entry.is_file()]
             files = _visible(label, text, text, found)
             if not files.paths:
@@ -80,7 +81,7 @@ def expand(engine: Engine, label: str, source: str | Path) -> Expanded | None:
             return Expanded([text])
         if glob.has_magic(text):
             matched = map(Path, matching_files(text, folders=True))
-            _check_readable(label, *filter(_is_visible, matched))
+            _check_readable(label, *(path for path in matched if not _is_hidden(path.name)))
             if matches := matching_files(text):
                 return _visible(label, text, _existing_folder(text), matches)
             if engine.find_table(text) is None:
@@ -109,12 +110,10 @@ def _check_readable(label: str, *paths: Path) -> None:
             )
 
 
-def _is_visible(path: Path) -> bool:
-    return not path.name.startswith((".", "_"))
-
-
 def _visible(label: str, shown: str, base: str, paths: Sequence[str]) -> Expanded:
-    """Omit hidden files; the pattern `shown` can name them: `lists/_old/*.parquet`.
+    """Omit hidden files, and those in hidden folders, below the folder `base`.
+
+    The pattern `shown` can name them: `lists/_old/*.parquet`.
 
     Raises:
         DataError: a job is still writing into one of the folders, from `base` down to the files.
@@ -122,9 +121,24 @@ def _visible(label: str, shown: str, base: str, paths: Sequence[str]) -> Expande
     rest = shown[len(base) :].lstrip("/")
     if re.search(r"(\A|/)[_.][^/]", rest):
         return Expanded(paths)
-    hidden_files.check_finished(label, shown, hidden_files.folders_between(base, paths))
-    are_rows = [path for path in paths if format_by_name(path)]
-    return Expanded(*hidden_files.without_hidden(label, base, paths, are_rows))
+    root = base or "."
+    above = {parent for path in paths for parent in Path(path).parents}
+    inside = {root, *(str(folder) for folder in above if folder.is_relative_to(root))}
+    check_finished(label, shown, sorted(inside))
+    kept = [
+        path for path in paths if not any(map(_is_hidden, Path(os.path.relpath(path, root)).parts))
+    ]
+    omitted = sorted({*filter(format_by_name, paths)} - {*kept})
+    warned = (
+        f"{label}: {and_more(omitted)} {'is' if len(omitted) == 1 else 'are'} not read, because "
+        "names that begin with _ or . do not belong to a table; to read such a file, give its path"
+    )
+    return Expanded(kept, [warned] if omitted else [])
+
+
+def _is_hidden(name: str) -> bool:
+    """Return whether files and folders of a name belong to no table, unlike a folder `_day=1/`."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def without_scheme(source: str) -> str:
@@ -336,13 +350,15 @@ def _columns_of_files(
     if unread is None or kind.startswith("trec"):
         return own, unread, []
 
-    def types_with_folders() -> Mapping[str, str]:
+    in_files = [name for _, types in own for name in types]
+    wanted, hidden = folders.to_add_and_to_hide(named, in_files)
+    more: dict[str, str] = {}
+    if wanted:
         relation = source(paths, Folders((FolderColumn("", ""),)))
-        return engine.describe(relation, f"{label}: {shown[0]}")
-
-    from_folders = folders.of_files(named, [types for _, types in own], types_with_folders)
+        all_types = engine.describe(relation, f"{label}: {shown[0]}")
+        more = {name: all_types[name] for name in wanted}
     warned = []
-    for column in from_folders.hidden:
+    for column in hidden:
         having = [
             (path, text, types)
             for path, (text, types) in zip(paths, own, strict=True)
@@ -352,9 +368,9 @@ def _columns_of_files(
         relation = source(paths_having, Folders(with_file=True))
         _, text, types = having[0]
         warned.append(folders.contradiction(engine, label, text, column, types, relation))
-    more = {column.name: column.type for column in from_folders.columns}
     parts = [(text, {**types, **more}) for text, types in own]
-    return [*parts], from_folders, [*filter(None, warned)]
+    columns = tuple(FolderColumn(name, kind) for name, kind in more.items())
+    return [*parts], Folders(columns, tuple(hidden)), [*filter(None, warned)]
 
 
 def _are_in_different_orders(

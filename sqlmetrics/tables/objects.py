@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines import lakes
@@ -247,7 +247,8 @@ def to_arrow(label: str, source: Any, unread: dict[str, str]) -> Any:
     if module == "pyarrow" and kind.__name__ == "InMemoryDataset":
         return _copied(source.to_table())
     if module == "pyarrow" and hasattr(source, "scanner"):
-        lakes.check_dataset(label, source)
+        for is_parquet, files in _datasets_of_files(source):
+            lakes.check_paths(label, files if is_parquet else [])
         return source
     if module == "pandas" and kind.__name__ == "Series":
         return _copied(_from_pandas(_frame_of_lists(label, source), unread))
@@ -303,22 +304,34 @@ def _copied(table: Any) -> Any:
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 
+def _datasets_of_files(data: Any) -> Iterator[tuple[bool, list[str]]]:
+    """Yield whether a dataset has Parquet files and its local files, for each of a union.
+
+    There are no local files in file systems of their own, such as that of
+    `DeltaTable.to_pyarrow_dataset()`, which lists only current files.
+    """
+    import pyarrow.dataset as ds
+    from pyarrow import fs
+
+    if isinstance(data, ds.UnionDataset):
+        for child in data.children:
+            yield from _datasets_of_files(child)
+        return
+    system, folder = getattr(data, "filesystem", None), ""
+    while isinstance(system, fs.SubTreeFileSystem):
+        system, folder = system.base_fs, f"{system.base_path.rstrip('/')}/{folder}"
+    is_local = isinstance(system, fs.LocalFileSystem)
+    files = [os.path.abspath(folder + file) for file in data.files] if is_local else []
+    yield is_local and isinstance(data.format, ds.ParquetFileFormat), files
+
+
 def _files_behind(data: Any) -> list[str]:
     """Return the local files of an Arrow dataset, or an empty list for other data.
 
     The list is also empty if some files are remote, because then not all files can be watched.
     """
-    from pyarrow import fs
-
-    if children := getattr(data, "children", None):  # a union of datasets
-        of_children = [_files_behind(child) for child in children]
-        return [file for files in of_children for file in files] if all(of_children) else []
-    system, folder = getattr(data, "filesystem", None), ""
-    while isinstance(system, fs.SubTreeFileSystem):
-        system, folder = system.base_fs, system.base_path + folder
-    if not isinstance(system, fs.LocalFileSystem):
-        return []
-    return [os.path.abspath(folder + file) for file in data.files]
+    files = [files for _, files in _datasets_of_files(data)]
+    return [file for of_one in files for file in of_one] if all(files) else []
 
 
 def _frame_of_lists(label: str, series: Any) -> Any:

@@ -33,6 +33,7 @@ from sqlmetrics.tables.schema import (
     Table,
     can_be_number,
     is_number,
+    of_row,
     type_family,
     unreadable_column,
 )
@@ -328,7 +329,7 @@ class TableReader:
                     column=name,
                     remedy="write all files with the same type",
                 )
-        inner = type_name[: type_name.rindex("[")] if type_name.endswith("]") else type_name
+        inner = of_row(type_name)
         is_list = inner != type_name
         other = Message("map another column with ", map_column(table, name))
         cast = None
@@ -398,13 +399,16 @@ class TableReader:
     def _check_lengths(
         self, table: str, relation: Relation, columns: Sequence[str], where: str
     ) -> None:
-        """Check that the lists of a row have the same length.
+        """Check that the lists of a row have the same length, in the rows that match `where`.
 
         Raises:
             DataError: names a row with lists of different lengths.
         """
-        row = _uneven_lists(self.engine, relation, columns, where) if len(columns) > 1 else None
-        if row is not None:
+        if len(columns) < 2:
+            return
+        probe = environment().get_template("inputs/uneven_lists.sql.j2")
+        query = probe.render(columns=columns, relation=relation.sql, where=where)
+        for row in self.engine.query(query, relation.label):
             raise DataError(
                 f"{table}: {relation.label} has a row whose lists in {' and '.join(columns)} have "
                 f"different lengths: {row}",
@@ -475,13 +479,3 @@ def _one_object(table: str, relation: Relation) -> DataError:
 def _has_structs(type_name: str) -> bool:
     """Return whether a column has lists of structs, such as the items and scores of a user."""
     return type_name.startswith("STRUCT") and type_name.endswith("]")
-
-
-def _uneven_lists(
-    engine: Engine, relation: Relation, columns: Sequence[str], where: str = ""
-) -> Any:
-    """Return a row whose lists have different lengths, among the rows that match a condition."""
-    probe = environment().get_template("inputs/uneven_lists.sql.j2")
-    query = probe.render(columns=columns, relation=relation.sql, where=where)
-    rows = engine.query(query, relation.label)
-    return rows[0] if rows else None

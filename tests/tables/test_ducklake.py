@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
-from sqlmetrics.engines import ducklake
+from sqlmetrics.engines import lake_tables
 from tests.support.evaluators import Evaluator
 
 TRUTH = {"u1": ["a"], "u2": ["b"]}
@@ -111,7 +111,7 @@ def test_a_catalog_that_does_not_exist() -> None:
 
 
 def test_a_missing_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ducklake, "has_extension", lambda *_, **__: False)
+    monkeypatch.setattr(lake_tables, "has_extension", lambda *_, **__: False)
     catalog = tmp_path / "shop.ducklake"
     catalog.touch()
     with pytest.raises(sm.UsageError, match=rf"duckdb-extension-ducklake=={duckdb.__version__}"):
