@@ -489,7 +489,11 @@ Example:
 @shared.option("Metrics", "--dialect", type=click.Choice(DIALECTS), help="SQL dialect of --sql.")
 @shared.name_options
 @shared.option(
-    "Output", "--format", type=click.Choice(["table", "json", "markdown"]), default="table"
+    "Output",
+    "--format",
+    type=click.Choice(["table", "json", "markdown"]),
+    default="table",
+    help="Output format.",
 )
 def user(words: tuple[str, ...], **options: Any) -> None:
     """Explain the values of METRICS for the user ID.

@@ -75,8 +75,9 @@ class TemplateNames(KeyNames):
             self._tables[table].require_time(column, unit, asked)
         if unit != "timestamp" and self.dialect != NATIVE:
             raise UsageError(
-                f"slices by {asked}: every database converts numbers of {unit} to timestamps in its "
-                "own way; pass a view with a timestamp as interactions, and set unit=timestamp"
+                f"slices by {asked}: every database converts numbers of {unit} to timestamps "
+                "in its own way; pass a view with a timestamp as interactions, and set "
+                "unit=timestamp"
             )
         return ""
 
