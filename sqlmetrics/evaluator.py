@@ -149,7 +149,8 @@ class Evaluator(OnSession):
             k: cutoffs for specs without one; by default, such specs use whole lists.
             by: the slices: columns of `users`, `recommendations` or `interactions` (`"country"`,
                 `"recommendations.variant"`), bins of them (`"age(bins=25|35)"`), columns of items
-                (`"items.category"`), or built-in slices: `"activity_group(groups=5)"`, `"month"`.
+                (`"items.category"`), or built-in slices: `"activity_group(groups=5)"`,
+                `"time(every=week)"`.
             by_item: slices of the relevant items: columns of `items`, or built-in slices. Only
                 relevant items in the slice count; lists and ranks stay unchanged.
             combinations: also report slices by every subset of these columns, including none;

@@ -102,7 +102,7 @@ NO_ARGUMENT_IN_PYTHON = {"master", *(f"{table}_table" for table in TABLES)}
 # arguments that messages do not name
 UNNAMED = {
     "command", "end", "examples", "fail_if", "figure", "folder", "highest", "metric", "n", "name",
-    "options", "path", "physical", "show", "start", "tables", "user", "users",
+    "options", "path", "physical", "show", "start", "tables", "user",
 }  # fmt: skip
 
 
