@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -170,7 +171,23 @@ class SqlmetricsWarning(_WithFields, UserWarning):
 
 
 class DataWarning(SqlmetricsWarning):
-    """A warning of `check` about the tables of a result, which may be wrong or misleading."""
+    """A warning of `check` about the tables of a result, which may be wrong or misleading.
+
+    Attributes:
+        check: the name of the check, for `accept`; empty if it is no check that can be accepted.
+    """
+
+    def __init__(self, *parts: Any, check: str = "", **fields: Any) -> None:
+        super().__init__(*parts, **fields)
+        self.check = check
+
+    @property
+    def in_brief(self) -> str:
+        """The name of the check and what it found, without consequences and remedy, in one line."""
+        if not self.check:
+            return ""
+        found = str(self.found).partition(": ")[2] or str(self.found)
+        return f"warning {self.check}: {re.split('[:;] ', found)[0]}"
 
 
 def left_out(missing: Iterable[tuple[str, MissingTableError]]) -> Message:

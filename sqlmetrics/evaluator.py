@@ -78,6 +78,8 @@ class Evaluator(OnSession):
         trust_input (bool): skip the validation that has to scan the rows; by default, it runs.
         check (bool): issue a `DataWarning`, once each, for every warning that `check` finds; by
             default, only with DuckDB, for up to 10 million recommendations.
+        accept (list): checks whose warnings you have looked at; results have no warning of them,
+            and `check` lists them as accepted, e.g. `["recommendations_ties_decide"]`.
         record (bool): scan the tables for fingerprints, for the record of a result in the attrs of
             its data frame; by default, records have none.
         watch (function): shows progress; see `Watch`.
@@ -109,9 +111,9 @@ class Evaluator(OnSession):
         convention: str | Path | Iterable[str | Path] = STANDARD,
         fallback: str | Path | None = None, settings: Mapping[str, Any] | None = None,
         templates: str | Path | Iterable[str | Path] = (), trust_input: bool = False,
-        check: bool | None = None, record: bool = False, watch: Watch | None = None,
-        engine: Any = None, connection: duckdb.DuckDBPyConnection | None = None,
-        threads: int | None = None, memory_limit: str | None = None,
+        check: bool | None = None, accept: str | Iterable[str] = (), record: bool = False,
+        watch: Watch | None = None, engine: Any = None,
+        connection: duckdb.DuckDBPyConnection | None = None, threads: int | None = None, memory_limit: str | None = None,
         temp_directory: str | Path | None = None, temp_limit: str | None = None,
         dialect: Dialect | None = None,
     ) -> None:  # fmt: skip

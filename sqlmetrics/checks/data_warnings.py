@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlmetrics.checks.survey import Row, applicable, survey, times_that_differ
@@ -18,6 +18,7 @@ from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.texts.messages import Argument, Command, Message, joined
 
+ACCEPTED = "accepted"  # the level of findings that a user has accepted
 _OF_ORDER = ("order", "ties", "score_type")  # settings of the order of lists
 # rows of lists; up to here, checks cost less than metrics and fit in memory
 _MOST_CHECKED = 10_000_000
@@ -44,12 +45,14 @@ class DataWarnings:
         engine, planner: run and plan the checks.
         definitions: the conventions; equal findings are reported once.
         trusted: skip the checks of rows.
+        accepted: the checks whose warnings a user has looked at.
     """
 
     engine: Engine
     planner: Planner
     definitions: Definitions
     trusted: bool
+    accepted: Set[str] = frozenset()
     _rows: dict[str, list[Row]] = field(default_factory=dict, init=False)  # by query
     _n_rows: int | None = field(default=None, init=False)  # of the lists
 
@@ -75,7 +78,7 @@ class DataWarnings:
             levels: the levels of the checks.
             read: the tables and stages that a result has read; None without a result.
         """
-        return survey(
+        found = survey(
             self.engine,
             self.planner,
             calls,
@@ -85,6 +88,17 @@ class DataWarnings:
             self._rows,
             read,
         )
+        return self.settled(found)
+
+    def settled(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return findings with the level "accepted", last, if a user has accepted their check."""
+        settled = [
+            replace(finding, level=ACCEPTED)
+            if finding.check in self.accepted and finding.level != "error"
+            else finding
+            for finding in findings
+        ]
+        return sorted(settled, key=lambda finding: finding.level == ACCEPTED)
 
     def _settings(self, requests: Sequence[MetricRequest]) -> Iterator[dict[str, Value]]:
         """Yield the shared settings of each convention, with every order of lists of its requests.
@@ -162,7 +176,8 @@ class DataWarnings:
 
     def _found(self, requests: Sequence[MetricRequest]) -> list[Finding]:
         cutoffs = unique(request.k for request in requests)
-        return self.survey([], requests, cutoffs, ["warning"], self._read_by(requests))
+        found = self.survey([], requests, cutoffs, ["warning"], self._read_by(requests))
+        return [finding for finding in found if finding.level != ACCEPTED]
 
     def _read_by(self, requests: Sequence[MetricRequest]) -> set[str]:
         """Return the names of the tables and stages that a result reads."""

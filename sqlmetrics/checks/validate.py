@@ -68,7 +68,12 @@ class Finding:
     def warning(self) -> DataWarning:
         """Create the warning, with the finding and its remedy in one line."""
         return DataWarning(
-            self._located, table=self.table, column=self.column, remedy=self.remedy, after="."
+            self._located,
+            table=self.table,
+            column=self.column,
+            remedy=self.remedy,
+            after=".",
+            check=self.check,
         )
 
     def error(self) -> DataError:

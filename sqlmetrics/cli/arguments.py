@@ -88,6 +88,7 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
             templates=options["templates"],
             trust_input=options["trust_input"],
             check=_check_of(options),
+            accept=[name.strip() for text in options["accept"] for name in text.split(",")],
             record=any(options.get(name) is not None for name in ("record", "from_record")),
             watch=bar,
         )

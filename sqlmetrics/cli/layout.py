@@ -135,5 +135,5 @@ def _counts(records: Sequence[Mapping[str, Any]]) -> str:
     """Count findings by level, such as `1 error, 2 warnings`."""
     levels = [record["level"] for record in records]
     counts = {level: levels.count(level) for level in dict.fromkeys(levels)}
-    texts = [f"{n} {level}{'s' * (n > 1)}" for level, n in counts.items()]
+    texts = [f"{n} {level}{'s' * (n > 1 and level != 'accepted')}" for level, n in counts.items()]
     return ", ".join(texts) or "nothing found"

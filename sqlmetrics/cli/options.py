@@ -111,6 +111,13 @@ set_option = _definition(
     help="Override a setting of the convention; METRIC.NAME=VALUE for one metric.",
 )
 
+accept_option = _check(
+    "--accept",
+    multiple=True,
+    metavar="CHECK",
+    help="Name of a check whose warnings you have looked at: results have no warning of it.",
+)
+
 force_option = click.option("--force", is_flag=True, help="Overwrite an existing output file.")
 
 engine_options = _options(
@@ -179,6 +186,7 @@ input_options = _options(
         '"interactions=rating >= 4". Pass at most once per table.',
     ),
     templates_option,
+    accept_option,
     _check("--trust-input", is_flag=True, help="Skip the validation that has to scan the rows."),
     _metric(
         "--skip-missing", is_flag=True, help="Omit metrics whose tables or columns were not given."

@@ -17,7 +17,13 @@ from sqlmetrics import interrupts
 from sqlmetrics.cli import spelling
 from sqlmetrics.cli.options import GROUPS, RARE
 from sqlmetrics.cli.spelling import commands_with, spelled
-from sqlmetrics.errors import SqlmetricsError, SqlmetricsWarning, UsageError, suggestion
+from sqlmetrics.errors import (
+    DataWarning,
+    SqlmetricsError,
+    SqlmetricsWarning,
+    UsageError,
+    suggestion,
+)
 from sqlmetrics.texts.masking import masked
 from sqlmetrics.texts.terminal import say, show, visible
 
@@ -126,7 +132,8 @@ def _warnings_on_stderr() -> Iterator[None]:
         if issubclass(category, SqlmetricsWarning):
             text = spelled(message)
             if text not in shown:
-                say(text)
+                brief = message.in_brief if isinstance(message, DataWarning) else ""
+                say(f"{brief} (sqlmetrics check explains)" if brief else text)
             shown.add(text)
         else:
             others(visible(masked(str(message))), category, filename, lineno, file, line)

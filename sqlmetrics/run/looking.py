@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlmetrics.checks.data_warnings import ACCEPTED
 from sqlmetrics.checks.validate import Finding, planned_checks
 from sqlmetrics.describe.explain import requests_for, walks, with_steps
 from sqlmetrics.errors import UndefinedNameError, UsageError, suggestion
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _EXAMPLES = 5  # maximum number of small slices that a finding shows
+_BY_LEVEL = (*LEVELS, ACCEPTED)
 _SHOWN = 1000  # maximum number of rows of a stage, if the engine cannot return all
 
 
@@ -87,7 +89,8 @@ def findings(
         small = [
             one for attribute in attributes for one in _small_slices(session, calls, attribute)
         ]
-        return sorted([*small, *found], key=lambda finding: LEVELS.index(finding.level))
+        by_level = sorted([*small, *found], key=lambda finding: _BY_LEVEL.index(finding.level))
+        return session.data_warnings.settled(by_level)
 
 
 def _small_slices(

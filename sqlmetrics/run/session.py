@@ -185,7 +185,11 @@ class Session:
         ).shared()
         self.definitions: Definitions = replace(definitions, has_rank=self.planner.has_rank)
         self.data_warnings = DataWarnings(
-            self.engine, self.planner, self.definitions, self.trusts_input
+            self.engine,
+            self.planner,
+            self.definitions,
+            self.trusts_input,
+            self._accepted(given["accept"]),
         )
         self.call: PublicCall | None = None
         self.verdicts: list[Verdict] = []  # of the gates of the last result
@@ -276,6 +280,24 @@ class Session:
         """Return a planner for statements in a dialect that run without this evaluator."""
         tables = self._tables_read_alone
         return replace(self.planner, tables=tables, checked=False, dialect=dialect)
+
+    def _accepted(self, names: Any) -> Set[str]:
+        """Return the checks whose warnings are accepted.
+
+        Raises:
+            UsageError: there is no check of this name, or it finds errors.
+        """
+        accepted = _several(str, names, "accept must name checks")
+        checks = {name: one.level for name, one in self.catalog.checks.items()}
+        known = [name for name, level in checks.items() if level != "error"] + ["slices_small"]
+        for name in accepted:
+            if name not in known:
+                of_errors = ": it finds errors, which cannot be accepted" if name in checks else ""
+                close = "" if of_errors else suggestion(name, known)
+                raise UsageError(
+                    f"accept: no check with warnings is called {name!r}{of_errors}{close}"
+                )
+        return frozenset(accepted)
 
     def shown(self) -> list[str]:
         """Return a line for each table, and for the conventions, settings and engine."""
