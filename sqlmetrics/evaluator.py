@@ -113,7 +113,8 @@ class Evaluator(OnSession):
         templates: str | Path | Iterable[str | Path] = (), trust_input: bool = False,
         check: bool | None = None, accept: str | Iterable[str] = (), record: bool = False,
         watch: Watch | None = None, engine: Any = None,
-        connection: duckdb.DuckDBPyConnection | None = None, threads: int | None = None, memory_limit: str | None = None,
+        connection: duckdb.DuckDBPyConnection | None = None, threads: int | None = None,
+        memory_limit: str | None = None,
         temp_directory: str | Path | None = None, temp_limit: str | None = None,
         dialect: Dialect | None = None,
     ) -> None:  # fmt: skip

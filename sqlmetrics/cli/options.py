@@ -211,7 +211,7 @@ input_options = _options(
 check_option = _check(
     "--check/--no-check",
     default=None,
-    help="Show the warnings of sqlmetrics check with the result; default: --check for up to a "
+    help="Show the warnings of sqlmetrics check with the result; default: --check for up to ten "
     "million recommendations.",
 )
 

@@ -118,6 +118,7 @@ _SET: Mapping[str, Any] = {
     "key": _Several,
     "where": Annotated[dict[str, str], _NAMES] | None,
     "templates": _Path | list[_Path] | None,
+    "accept": _Several,
     "baseline": str | None,  # the name of a model
 }
 _GIVEN: Mapping[str, Any] = {**_SET, **dict.fromkeys(HOW_COMPUTED, Scalar)}

@@ -23,7 +23,7 @@ ARGUMENTS = frozenset({
     *TABLES, *(f"{table}_table" for table in TABLES), "scored",
     "convention", "fallback", "settings", "columns", "key", "where", "connection", "engine",
     "threads", "memory_limit", "temp_directory", "temp_limit", "templates",
-    "trust_input", "check", "record", "watch",
+    "trust_input", "check", "accept", "record", "watch",
     "metrics", "k", "by", "by_item", "combinations", "gap", "skip_missing",
     "ci", "confidence", "resamples", "seed", "run_ci", "test", "correction", "alpha",
     "numbers", "nearest", "against", "primary", "title", "dialect", "per_user", "force",

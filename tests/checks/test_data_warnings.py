@@ -288,8 +288,12 @@ COMMANDS = {
     "report": ["--no-examples", "-o", "-"],
     "explain": ["--from", "jurity"],
 }
-SHOWN = [SEEN.format("--set drop_seen=true"), TRUTH_SEEN]
-LINES = "".join(f"sqlmetrics: {text}\n" for text in SHOWN)
+LINES = (
+    "sqlmetrics: warning recommendations_seen: 2 of 8 rows recommend an item that is in the user's "
+    "history (sqlmetrics check explains)\n"
+    "sqlmetrics: warning interactions_seen: 1 of 2 rows are also in the history of the same user "
+    "(sqlmetrics check explains)\n"
+)
 
 
 @pytest.mark.usefixtures("folder")
@@ -321,3 +325,39 @@ def test_a_record_does_not_depend_on_checks() -> None:
         records.append(json.loads(Path("record.json").read_text()))
     assert all("check" not in {**record["given"], **record["asked"]} for record in records)
     assert run("evaluate", "--from-record", "record.json", "--check").exit_code == 0
+
+
+# ---------------------------------------------------------------- accepted warnings
+
+
+def test_an_accepted_warning_is_settled() -> None:
+    with sm.Evaluator(**TABLES, accept="recommendations_seen") as settled:
+        assert warned(lambda: settled.evaluate("ndcg@2")) == [TRUTH_SEEN]
+        levels = settled.check("ndcg@2").set_index("check")["level"]
+    assert levels["recommendations_seen"] == "accepted"
+    assert levels.iloc[-1] == "accepted"
+    assert "warning" in set(levels)
+
+
+@pytest.mark.usefixtures("folder")
+def test_accepted_on_the_command_line() -> None:
+    both = ["--accept", "recommendations_seen,interactions_seen"]
+    found = run("evaluate", *both, "--fail-on-warnings")
+    assert (found.exit_code, found.stderr) == (0, "")
+    shown = run("check", *both, "--strict", "--format", "table")
+    assert shown.exit_code == 0
+    assert "accepted: recommendations_seen\n" in shown.stdout
+    assert "2 accepted" in shown.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("recommendations_sen", "no check with warnings is called 'recommendations_sen'; did you"),
+        ("interactions_duplicates", "it finds errors, which cannot be accepted"),
+        (3, "accept must name checks"),
+    ],
+)
+def test_what_cannot_be_accepted(name: Any, message: str) -> None:
+    with pytest.raises(sm.UsageError, match=message):
+        sm.Evaluator(**TABLES, accept=name)
