@@ -8,6 +8,7 @@ place, so the site works without a network and from a folder.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -67,6 +68,7 @@ def broken(site: Path) -> list[str]:
 
 
 def main() -> int:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     # as a module, so that the folder of the project is on Python's path for docs.mathml
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
     built = subprocess.run(command, cwd=ROOT, check=False).returncode

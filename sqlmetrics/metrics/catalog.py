@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from sqlmetrics.metrics.front_matter import (
 )
 from sqlmetrics.metrics.other_names import elsewhere
 from sqlmetrics.metrics.spec import MetricSpec
+from sqlmetrics.texts.messages import Message
 
 EVERYTHING = "all"  # as a metric name: every metric with `in_all`
 
@@ -116,6 +118,18 @@ class Catalog:
                 metric.params[name].parse(value, f"{metric.path}: alias {alias}")
             self.aliases[alias] = (metric.name, params)
 
+    def _with_cutoff(self, name: str) -> Message:
+        """Return a hint for a name that ends with a cutoff, such as P_10 and ndcg_cut_10."""
+        parts = re.fullmatch(r"(.+?)(?:_at|_cut)?_(\d+)", name)
+        if parts is None:
+            return Message()
+        base = parts[1]
+        is_known = base.lower() in self.metrics or base.lower() in self.aliases
+        theirs = Message() if is_known else elsewhere(base)
+        if not (is_known or theirs):
+            return Message()
+        return Message(f"; a cutoff is written with @: {base}@{parts[2]}", theirs)
+
     def metric(self, name: str) -> tuple[Metric, Mapping[str, Any]]:
         """Return a metric by name or alias, with the parameters that the alias sets.
 
@@ -125,7 +139,8 @@ class Catalog:
         canonical, params = self.aliases.get(name.lower(), (name.lower(), {}))
         if canonical not in self.metrics:
             family = [m.name for m in self.metrics.values() if m.family == name.lower()]
-            hint: Any = elsewhere(name) or suggestion(name, [*self.metrics, *self.aliases])
+            hint: Any = self._with_cutoff(name) or elsewhere(name)
+            hint = hint or suggestion(name, [*self.metrics, *self.aliases])
             if family:
                 hint = f"; metrics of {name} are {', '.join(family)}"
             raise UsageError(f"unknown metric {name!r}", hint, " (`sqlmetrics list` shows all)")
