@@ -83,6 +83,9 @@ def test_a_name_of_one_convention_applies_to_all() -> None:
         ),
         ("novelty", "; metrics of novelty are efd, epc, group_popularity_lift, "),
         ("ndgc", "; did you mean 'ndcg'"),
+        ("ndcg_cut_10", "; a cutoff is written with @: ndcg@10 ("),
+        ("map_at_5", "; a cutoff is written with @: map@5 ("),
+        ("p_10", "; a cutoff is written with @: p@10; it is the name of precision in ir_measures"),
     ],
 )
 def test_unknown_names_are_looked_up_in_the_conventions(metric: str, hint: str) -> None:
