@@ -21,6 +21,7 @@ from sqlmetrics.cli.arguments import (
 from sqlmetrics.cli.output import (
     check_not_parquet,
     comparison,
+    default_format,
     evaluator_or_error,
     show_rows,
     verify_values,
@@ -670,13 +671,19 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
     show_rows(rows, kind)
 
 
-@main.command("list")
+@main.command("list", short_help="List the metrics.")
+@click.argument("text", required=False)
 @shared.templates_option
 @click.option("--slices", is_flag=True, help="List the built-in slices of --by instead.")
 @click.option("--stages", is_flag=True, help="List the stages that templates read instead.")
 @shared.format_option
-def list_metrics(templates: tuple[str, ...], slices: bool, stages: bool, kind: str | None) -> None:
-    """List all metrics."""
+def list_metrics(
+    text: str | None, templates: tuple[str, ...], slices: bool, stages: bool, kind: str | None
+) -> None:
+    """List the metrics that have TEXT in their name, family, title or settings, or all.
+
+    A table on a terminal has the names and titles only.
+    """
     from sqlmetrics.describe import listing
     from sqlmetrics.metrics.catalog import Catalog
     from sqlmetrics.rows import Rows
@@ -685,8 +692,18 @@ def list_metrics(templates: tuple[str, ...], slices: bool, stages: bool, kind: s
         raise UsageError("--slices and --stages list different things; remove one")
     listed = listing.slices if slices else listing.stages if stages else listing.metrics
     prose = ("aliases", "title", "settings")
-    rows = Rows.of_records(listed(Catalog.load(templates)), prose)
-    show_rows(rows, kind)
+    records = listed(Catalog.load(templates))
+    if text is not None:
+        wanted = text.lower()
+        names = [next(iter(record.values())) for record in records]
+        records = [record for record in records if wanted in " ".join(record.values()).lower()]
+        if not records:
+            raise UsageError(f"nothing is called {text!r}{suggestion(text, names)}")
+    if (kind or default_format()) == "table":
+        records = [
+            {name: record[name] for name in (next(iter(record)), "title")} for record in records
+        ]
+    show_rows(Rows.of_records(records, prose), kind)
 
 
 @main.command(short_help="Describe a metric or a slice: formula, settings and SQL.")

@@ -251,7 +251,7 @@ def write(
         raise UsageError("-o: the file name is empty")
     path = None if target in (None, "-") else Path(target)
     given = options["kind"]
-    kind = (given or _default_format()) if path is None else format_of(path, given)
+    kind = (given or default_format()) if path is None else format_of(path, given)
     gates = Gates(options)
     with record_kept(options) as keep:
         with opened or evaluator_of(options) as evaluator:
@@ -314,9 +314,10 @@ def check_not_parquet(options: Mapping[str, Any], what: str) -> None:
 
 def show_rows(rows: Rows, kind: str | None) -> None:
     """Write rows to stdout; by default as a table on a terminal, and as CSV in a pipe."""
-    kind = kind or _default_format()
+    kind = kind or default_format()
     show(rendered(rows, kind, None), FORMATS[kind].kind)
 
 
-def _default_format() -> str:
+def default_format() -> str:
+    """Return the format of rows on stdout: a table on a terminal, CSV in a pipe."""
     return "table" if sys.stdout.isatty() else "csv"

@@ -718,3 +718,19 @@ def test_a_range_of_cutoffs_that_is_too_long() -> None:
     """A typing error must not eat the memory of the machine."""
     error = run("evaluate", *INPUT, "mrr", "-k", "1:1000000000", code=2).stderr
     assert "1:1000000000" in error
+
+
+def test_list_is_filtered_by_a_text() -> None:
+    found = run("list", "RECALL").stdout
+    assert found.splitlines()[0] == "metric,aliases,family,title,settings"
+    names = [line.partition(",")[0] for line in found.splitlines()[1:]]
+    assert {"recall", "ips_recall"} <= {*names}
+    assert "ndcg" not in names
+    assert run("list", "popularity", "--slices").stdout.count("\n") == 2
+    assert "did you mean 'ndcg'" in run("list", "ndgc", code=2).stderr
+
+
+def test_a_table_of_metrics_has_names_and_titles() -> None:
+    lines = run("list", "recall", "--format", "table").stdout.splitlines()
+    assert lines[0].split() == ["metric", "title"] or "title" in lines[1]
+    assert "settings" not in "".join(lines)
