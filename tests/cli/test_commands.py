@@ -732,5 +732,5 @@ def test_list_is_filtered_by_a_text() -> None:
 
 def test_a_table_of_metrics_has_names_and_titles() -> None:
     lines = run("list", "recall", "--format", "table").stdout.splitlines()
-    assert lines[0].split() == ["metric", "title"] or "title" in lines[1]
+    assert "title" in "".join(lines[:3])
     assert "settings" not in "".join(lines)
