@@ -272,10 +272,10 @@ def to_arrow(label: str, source: Any, unread: dict[str, str]) -> Any:
             ) from error
     if name == "numpy.ndarray":
         raise UsageError(
-            f"{label}: an array does not say whose lists these are",
-            remedy="sqlmetrics.from_arrays(users, items, scores) makes a table of the arrays that "
-            "recommend of a model returns; from_arrays(users, scores=matrix, k=10) of a matrix "
-            "with a score for every item",
+            f"{label}: an array (numpy.ndarray) does not say whose lists these are",
+            remedy="make a table with sqlmetrics.from_arrays(users, items, scores) from the arrays "
+            "that recommend of a model returns, or with from_arrays(users, scores=matrix, k=10) "
+            "from a matrix with a score for every item",
         )
     raise UsageError(
         f"{label}: cannot read a value of the type {name}; give a path, a frame, an Arrow table, a "

@@ -258,7 +258,7 @@ def test_several_models_by_name() -> None:
         (["--recommendations-table", "recs", "--interactions-table", "from here"],
          "is not a table name"),
         (["--recommendations-table", "a=x", "--recommendations-table", "y"], "NAME=TABLE"),
-        (["--recommendations-table", "a=x", "--recommendations-table", "a=y"], "a model twice"),
+        (["--recommendations-table", "a=x", "--recommendations-table", "a=y"], "the model a twice"),
         (["-r", "a={recs}", "--recommendations-table", "b=x"], "use the same names"),
         (["--recommendations-table", ""], "the name of a table"),
     ],

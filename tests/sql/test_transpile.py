@@ -140,6 +140,8 @@ PRINTED = [
      "WHERE NOT a IS NULL OR NOT b IS NULL "
      "UNION ALL SELECT i, 2 AS p, CAST(b AS DOUBLE PRECISION) AS v FROM t "
      "WHERE NOT a IS NULL OR NOT b IS NULL"),
+    ("weeks_from_monday", "bigquery", "SELECT date_trunc('week', CAST(x AS DATE)) AS y FROM t",
+     "SELECT DATE_TRUNC(CAST(x AS DATE), ISOWEEK) AS y FROM t"),
     ("times_in_utc", "snowflake", "SELECT make_timestamp(epoch_us(x)) AS y FROM t",
      "SELECT CONVERT_TIMEZONE('UTC', x) AS y FROM t"),
     ("times_in_utc", "clickhouse", "SELECT make_timestamp(epoch_us(x)) AS y FROM t",
