@@ -472,7 +472,8 @@ class Evaluator(OnSession):
             has the rows that other metrics read.
 
         Raises:
-            UsageError: there is no such user, or a metric has one value for all users.
+            UsageError: there is no such user, a metric has one value for all users, the metrics
+                order lists or choose relevant items in different ways, or lists have several runs.
         """
         asked = Request.of(metrics, k, skip_missing=skip_missing)
         return one_user.user(self._session, asked, user, show)
@@ -497,13 +498,13 @@ class Evaluator(OnSession):
 
         Args:
             metric, k: one metric at one cutoff.
-            n: the number of users; among equal values, those with the smallest ids.
+            n: the number of users (of each model); of equal values, those with the smallest ids.
             highest: return those with the highest values.
 
         Returns: one row per user (and model), with `value`.
 
         Raises:
-            UsageError: several metrics, or a metric with one value for all users.
+            UsageError: several metrics, a metric with one value for all users, or an invalid `n`.
         """
         return one_user.extremes(self._session, Request.of(metric, k), n, highest)
 

@@ -481,7 +481,8 @@ Example:
     "--worst",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Explain the N users with the lowest values of the first metric, instead of ID.",
+    help="Explain the N users (of each model) with the lowest values of the first metric, instead "
+    "of ID.",
 )
 @shared.option(
     "Metrics", "--best", type=click.IntRange(min=1), metavar="N", help="Those with the highest."
@@ -508,7 +509,8 @@ def user(words: tuple[str, ...], **options: Any) -> None:
     options = with_names(options) if options["as_sql"] else options
     # warnings about whole tables come with the values of all users
     with evaluator_of({**options, "check": False}) as evaluator:
-        show(explained(evaluator, words, options), "data")
+        is_data = options["as_sql"] or options["format"] == "json"
+        show(explained(evaluator, words, options), "data" if is_data else "table")
 
 
 @main.command()

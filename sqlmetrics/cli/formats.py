@@ -147,12 +147,14 @@ def _field(value: Any, digits: int | None) -> Any:
     return value
 
 
-def _json(value: Any, indent: int | None = None) -> str:
+def json_text(value: Any, indent: int | None = None) -> str:
+    """Write JSON, with control characters escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
     return visible_json(text + "\n")
 
 
-def _records(result: Result, digits: int | None) -> list[dict[str, Any]]:
+def records_of(result: Result, digits: int | None) -> list[dict[str, Any]]:
+    """Return the rows of a result as JSON can hold them."""
     rows = rows_of(result)
     return [
         {name: _plain(value, digits) for name, value in zip(rows.names, row, strict=True)}
@@ -161,11 +163,11 @@ def _records(result: Result, digits: int | None) -> list[dict[str, Any]]:
 
 
 def _json_list(result: Result, digits: int | None) -> str:
-    return _json(_records(result, digits), 2)
+    return json_text(records_of(result, digits), 2)
 
 
 def _json_lines(result: Result, digits: int | None) -> str:
-    return "".join(map(_json, _records(result, digits)))
+    return "".join(map(json_text, records_of(result, digits)))
 
 
 def _plain(value: Any, digits: int | None) -> Any:
@@ -186,7 +188,7 @@ def _tracked(name: str) -> Callable[[Result, int | None], str]:
     def render(result: Result, digits: int | None) -> str:
         from sqlmetrics.stats import trackers
 
-        return _json(_plain(getattr(trackers, name)(result), digits), 2)
+        return json_text(_plain(getattr(trackers, name)(result), digits), 2)
 
     return render
 

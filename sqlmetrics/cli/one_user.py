@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sqlmetrics.cli import markdown
 from sqlmetrics.cli.arguments import cutoffs_of
-from sqlmetrics.cli.formats import rendered
+from sqlmetrics.cli.formats import json_text, records_of, rendered
 from sqlmetrics.errors import UsageError
 from sqlmetrics.texts.terminal import one_line
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from sqlmetrics.evaluator import Evaluator
     from sqlmetrics.run.one_user import User
-
 
 _SHOWN = 10  # rows of a stage; --format json has all
 
@@ -32,36 +31,43 @@ def explained(evaluator: Evaluator, words: Sequence[str], options: Mapping[str, 
         "metrics": list(metrics) or None, "k": cutoffs_of(options), "show": columns or None,
         "skip_missing": options["skip_missing"],
     }  # fmt: skip
+    named: list[Any] = [_number(words[0])]
     if options["as_sql"]:
         if how_many:
             raise UsageError("--sql prints the statements of one user; give an ID")
-        return evaluator.user_sql(words[0], dialect=options["dialect"], **asked)
+        return evaluator.user_sql(named[0], dialect=options["dialect"], **asked)
     if options["dialect"]:
         raise UsageError("--dialect applies to --sql only; add --sql or remove it")
-    named: Sequence[Any] = [words[0]]
     if how_many:
         found = evaluator.extreme_users(metrics[0], how_many, highest=highest, k=asked["k"])
         keys = [name for name in found.columns if name not in ("model", "value")]
-        rows = found[keys].drop_duplicates().itertuples(index=False, name=None)
-        named = [row[0] if len(keys) == 1 else row for row in rows]
+        named = list(found[keys].drop_duplicates().itertuples(index=False, name=None))
     users = [evaluator.user(one, **asked) for one in named]
     if options["format"] == "json":
         objects = [_object(one) for one in users]
-        return json.dumps(objects if how_many else objects[0], indent=2, default=str) + "\n"
+        return json_text(objects if how_many else objects[0], 2)
     return "\n".join("".join(_sections(one, options["format"])) for one in users)
+
+
+def _number(word: str) -> Any:
+    """Return an ID that is a whole number as such: a table of a warehouse does not say its type."""
+    return int(word) if word.isdecimal() and str(int(word)) == word else word
 
 
 def _sections(user: User, kind: str) -> Iterator[str]:
     """Yield a heading and a table for each part."""
     key = ", ".join(f"{name} {value}" for name, value in user.user.items())
     yield _heading(key, kind, 1)
+    cutoffs = user.values["k"]
+    depth = None if cutoffs.isna().any() or cutoffs.empty else int(cutoffs.max())
+    if user.list.empty:
+        yield _heading("list", kind, 2) + _line("no list", kind)
     for model, rows in _by_model(user.list):
-        depth = max((k for k in user.values["k"].dropna()), default=len(rows))
-        top = rows[rows["rank"] <= depth]
+        top = rows if depth is None else rows[rows["rank"] <= depth]
         yield _heading(f"list of {model}" if model else "list", kind, 2)
-        yield _table(top, kind) if len(top) else "no list\n"
+        yield _table(top, kind)
         if len(rows) > len(top):
-            yield f"and {len(rows) - len(top)} more items below rank {int(depth)}\n"
+            yield _line(f"and {_items(len(rows) - len(top))} below rank {depth}", kind)
     for model, rows in _by_model(user.missed):
         of = f" of {model}" if model else ""
         yield _heading(f"relevant items that are not in the top{of}", kind, 2)
@@ -70,19 +76,28 @@ def _sections(user: User, kind: str) -> Iterator[str]:
         yield _heading(f"rows of {name}", kind, 2)
         yield _table(rows.drop(columns=list(user.user)).head(_SHOWN), kind)
         if len(rows) > _SHOWN:
-            yield f"and {len(rows) - _SHOWN} more rows\n"
+            yield _line(f"and {len(rows) - _SHOWN} more rows", kind)
     yield _heading("values", kind, 2)
     for row in user.values.to_dict("records"):
         label = " ".join(
             str(row[name]) for name in ("model", "convention", "metric") if name in row
         )
         at = "" if row["k"] is None or row["k"] != row["k"] else f"@{int(row['k'])}"
-        yield one_line(f"{label}{at}: {row['arithmetic']}") + "\n"
+        text = f"{label}{at}: {row['arithmetic']}"
+        yield f"- {markdown.inline(text)}\n" if kind == "markdown" else one_line(text) + "\n"
+
+
+def _items(n: int) -> str:
+    return "1 more item" if n == 1 else f"{n} more items"
+
+
+def _line(text: str, kind: str) -> str:
+    return f"\n{text}\n" if kind == "markdown" else f"{text}\n"
 
 
 def _heading(text: str, kind: str, level: int) -> str:
     if kind == "markdown":
-        return f"\n{'#' * (level + 1)} {one_line(text)}\n\n"
+        return f"\n{'#' * (level + 1)} {markdown.inline(text)}\n\n"
     return f"{one_line(text)}\n" if level == 1 else f"\n{one_line(text)}\n"
 
 
@@ -104,16 +119,11 @@ def _table(rows: pd.DataFrame, kind: str) -> str:
 
 
 def _object(user: User) -> dict[str, Any]:
-    """Return a user as JSON."""
-
-    def rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(frame.to_json(orient="records", date_format="iso"))
-        return found
-
+    """Return a user as JSON can hold it."""
     return {
         "user": dict(user.user),
-        "list": rows(user.list),
-        "missed": rows(user.missed),
-        "values": rows(user.values),
-        "stages": {name: rows(frame) for name, frame in user.stages.items()},
+        "list": records_of(user.list, None),
+        "missed": records_of(user.missed, None),
+        "values": records_of(user.values, None),
+        "stages": {name: records_of(frame, None) for name, frame in user.stages.items()},
     }

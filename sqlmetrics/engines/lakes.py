@@ -99,7 +99,11 @@ def check_paths(label: str, paths: Iterable[str]) -> None:
 def _check_root(label: str, path: str, folder: Path) -> None:
     """Check that a folder is not the root of a lake table."""
     for kind, (mark, remedy) in _LAKES.items():
-        if next(folder.glob(mark), None) is not None:
+        try:
+            is_marked = next(folder.glob(mark), None) is not None
+        except OSError:  # the folder cannot be listed
+            is_marked = False
+        if is_marked:
             here = Path.cwd()
             shown = os.path.relpath(folder, here) if folder.is_relative_to(here) else str(folder)
             raise DataError(

@@ -182,7 +182,8 @@ def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Ta
     template = catalog.slices.get(call.metric)
     if template is None or (of_items and template.of == "users"):
         home = "items" if of_items else "users"
-        if name.isidentifier() and home in tables and _only_named(tables[home]):
+        is_new = name.isidentifier() and not suggestion(name, catalog.slices)
+        if is_new and home in tables and _only_named(tables[home]):
             return _column(home, name, name, option, tables)  # the name declares the column
         raise _unknown(name, of_items, catalog, tables)
     if call.cutoff is not None:
@@ -274,7 +275,8 @@ def _unknown(
     absent = "items" if of_items else "users"
     if named := [owner for owner in owners if _only_named(tables[owner])]:
         forms = " or ".join(f"{owner}.{name}" for owner in named)
-        hint = Message(f"; for a column of a table that is only named, write {forms}")
+        close = suggestion(name, slices).rstrip("?")
+        hint = Message(f"{close}; for a column of a table that is only named, write {forms}")
     elif absent not in tables:
         hint = Message(hint, f"; the table {absent} was not given (", give(absent), ")")
     there = [f"columns of {owner}: {listed(names)}" for owner, names in columns.items()]

@@ -243,7 +243,7 @@ class _Builder:
         prefix = f"{call.convention}_" if self.several_conventions else ""
         columns = []
         for request in requests:
-            name = self._new_name(_column_name(prefix + call.name, request.k))
+            name = self._new_name(column_name(prefix + call.name, request.k))
             error = ""
             if "standard_error" in query.columns:
                 error = self._new_name(f"{name}_standard_error")
@@ -345,8 +345,8 @@ class _Builder:
         return replace(values, node=mean, by_run=filled)
 
 
-def _column_name(metric: str, k: int | None) -> str:
-    """Return the name of a column of the wide table: `ndcg_gain_exponential_at_10`, `map_all`."""
+def column_name(metric: str, k: int | None) -> str:
+    """Return the name of a column with a value: `ndcg_gain_exponential_at_10`, `map_all`."""
     end = "all" if k is None else f"at_{k}"
     base = re.sub(r"[^a-z0-9]+", "_", metric.lower())[:_LONGEST_NAME].strip("_")
     return f"{base}_{end}"

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.errors import UsageError
+from sqlmetrics.errors import UnreadableError, UsageError, suggestion
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.plan import one_user as planning
 from sqlmetrics.plan.request import Request, planned
-from sqlmetrics.plan.slices import attributes_of
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.run.path import own_templates_named, ready, results
+from sqlmetrics.run.printing import require_names
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.dialects import checked
 from sqlmetrics.sql.statement import statement as readable
-from sqlmetrics.tables.schema import UNKNOWN
+from sqlmetrics.tables.schema import UNKNOWN, unreadable_column
+from sqlmetrics.texts.messages import how_to_give
+from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _INTEGERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?\Z")
 _KEYS = ("recommendations", "interactions")
+_TAKEN = ("model", "rank", "item_id", "score", "gain", "hit")  # columns of a list
 
 
 @dataclass(frozen=True)
@@ -52,13 +57,13 @@ def user(session: Session, asked: Request, named: Any, show: str | Iterable[str]
     """Explain the values of a user; see `Evaluator.user`."""
     import pandas as pd
 
-    of, key = results(session, asked), _key(session, named)
-    of.require_users("not a value for each user; use evaluate")
-    shown = attributes_of(None, show, session.catalog, session.tables, session.planner.user_keys)
+    of, key, plans = _planned(session, results(session, asked), named, show)
     with own_templates_named(session):
-        plans = planning.one_user(of, key, shown)
-        values = session.engine.frame(ready(session, planned(of, plans.values)))
-        rows = session.engine.frame(session.physical(plans.list))
+        try:
+            values = session.engine.frame(ready(session, planned(of, plans.values)))
+            rows = session.engine.frame(session.physical(plans.list))
+        except UnreadableError as error:
+            raise UsageError(f"{' and '.join(key)} cannot be {named!r}: {error.reason}") from error
         missed = pd.DataFrame()
         if plans.missed is not None:
             missed = session.engine.frame(session.physical(plans.missed))
@@ -68,9 +73,8 @@ def user(session: Session, asked: Request, named: Any, show: str | Iterable[str]
             for name, plan in plans.stages.items()
         }
     if rows.empty and missed.empty and values.empty:
-        raise UsageError(
-            f"there is no user {named!r} in {' and '.join(t for t in _KEYS if t in session.tables)}"
-        )
+        there = " and ".join(name for name in _KEYS if name in session.tables)
+        raise UsageError(f"there is no user {named!r} in {there}")
     values["arithmetic"] = [
         arithmetic(of.requests[int(position) - 1], *map(float, numbers))
         for position, *numbers in zip(
@@ -79,11 +83,34 @@ def user(session: Session, asked: Request, named: Any, show: str | Iterable[str]
         )
     ]
     values = values.drop(columns=["position", "numerator", "denominator"])
-    return User(key, rows, missed, values, stages)
+    return User(key, rows.rename(columns=dict(plans.labels)), missed, values, stages)
+
+
+def _planned(
+    session: Session, of: Results, named: Any, show: str | Iterable[str] | None
+) -> tuple[Results, dict[str, Any], planning.OneUser]:
+    """Plan the values of a user, and return the results and the key of the user as well."""
+    if session.planner.several_runs:
+        raise UsageError(
+            "one user is explained for a single run of each model, but the recommendations have a "
+            "column run",
+            table="recommendations",
+            column="run",
+            remedy="pass the lists of one run without the column run",
+        )
+    of.require_users("not a value for each user; use evaluate")
+    key = _key(session, named)
+    shown = list(_shown(session, show))
+    plans = planning.one_user(of, key, shown)
+    for name in {one.name for one in shown} & {*_TAKEN, *plans.labels.values()}:
+        raise UsageError(f"show: {name} is also a column of the list; rename the column of items")
+    return of, key, plans
 
 
 def extremes(session: Session, asked: Request, n: int, highest: bool) -> pd.DataFrame:
     """Return the users with the lowest or highest values; see `Evaluator.extreme_users`."""
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise UsageError(f"n must be a whole number of at least 1, not {n!r}")
     of = results(session, asked)
     of.require_users("not a value for each user; use evaluate")
     if len(of.requests) != 1:
@@ -100,10 +127,11 @@ def statements(
     """Return the statements that `user` runs; see `Evaluator.user`."""
     dialect = session.engine.dialect if dialect is None else checked(dialect)
     planner = session.printing_planner(dialect)
-    of = results(session, asked, planner)
-    shown = attributes_of(None, show, session.catalog, planner.tables, planner.user_keys)
-    plans = planning.one_user(of, _key(session, named), shown).plans
-    return "\n".join(f"-- {name}\n{readable(plan, dialect)};\n" for name, plan in plans.items())
+    _, _, one = _planned(session, results(session, asked, planner), named, show)
+    for plan in one.plans.values():
+        require_names(session, plan, dialect)
+        session.warn(plan.warnings)
+    return "\n".join(f"-- {name}\n{readable(plan, dialect)};\n" for name, plan in one.plans.items())
 
 
 def arithmetic(request: MetricRequest, value: float, above: float, below: float) -> str:
@@ -113,7 +141,9 @@ def arithmetic(request: MetricRequest, value: float, above: float, below: float)
     # without definitions and remarks
     formula = re.split(r", where |; |\. ", request.metric.formula)[0]
     words = _divided(formula)
-    if math.isnan(above) or math.isnan(below) or len(words) != 2:
+    if len(words) == 2 and value == 0 and math.isnan(above) and not words[0].isdecimal():
+        return f"{words[0]} 0 / {words[1]} = 0"  # no rows, such as hits, in the top k
+    if len(words) != 2 or math.isnan(above) or math.isnan(below):
         return f"{formula} = {value:.4g}"
     sides = (
         number if word == number else f"{word} {number}"
@@ -134,6 +164,40 @@ def _divided(formula: str) -> list[str]:
     return parts
 
 
+def _shown(session: Session, show: str | Iterable[str] | None) -> Iterator[Attribute]:
+    """Find the columns of items to show.
+
+    Raises:
+        UsageError: there is no such column, or it holds lists.
+    """
+    names = [] if show is None else [show] if isinstance(show, str) else list(show)
+    for asked in dict.fromkeys(names):
+        name = str(asked).removeprefix("items.")
+        items = session.tables.get("items")
+        if items is None:
+            raise UsageError(
+                f"show: {asked} is a column of items, which was not given",
+                table="items",
+                column=name,
+                remedy=how_to_give("items"),
+            )
+        for source in items.sources:
+            column = source.find(name) or source.assume(name)
+            if column is None and name in source.unread:
+                raise unreadable_column("items", name, source.unread[name])
+            if column is None:
+                raise UsageError(
+                    f"show: {source.label} (items) has no column {name!r}"
+                    f"{suggestion(name, source.types)}; it has {listed(source.types)}"
+                )
+            if column.is_list or column.type.startswith(("STRUCT", "MAP", "UNION")):
+                raise UsageError(
+                    f"show: the column {name} of items has the type {column.type}, which is no "
+                    "single value; export one value per item"
+                )
+        yield Attribute(name, "items", "items")
+
+
 def _key(session: Session, named: Any) -> dict[str, Any]:
     """Return the value of each key column, in the type of the column.
 
@@ -141,15 +205,16 @@ def _key(session: Session, named: Any) -> dict[str, Any]:
         UsageError: the user has too few or too many values, or a value has another type.
     """
     names = list(session.planner.user_keys)
-    values = (
-        [named]
-        if len(names) == 1
-        else list(named)
-        if isinstance(named, (tuple, list))
-        else [part.strip() for part in str(named).split(",")]
-    )
     if isinstance(named, Mapping):
-        values = [named.get(name) for name in names]
+        if {*named} != {*names}:
+            raise UsageError(f"a user has the keys {' and '.join(names)}, not {listed(named)}")
+        values = [named[name] for name in names]
+    elif isinstance(named, tuple | list):
+        values = list(named)
+    elif len(names) > 1:
+        values = [part.strip() for part in str(named).split(",")]
+    else:
+        values = [named]
     if len(values) != len(names):
         raise UsageError(
             f"a user has the {len(names)} keys {' and '.join(names)}, not {len(values)}: {named!r}"
@@ -162,11 +227,16 @@ def _key(session: Session, named: Any) -> dict[str, Any]:
 
 
 def _typed(name: str, value: Any, type_name: str) -> Any:
-    if type_name == UNKNOWN and str(value).isdecimal():  # of a table that is only named
-        return int(value)
+    if value is None:
+        raise UsageError(f"{name} of a user is missing")
+    if type_name == UNKNOWN and isinstance(value, int):  # of a table that is only named
+        return value
     if not _INTEGERS.match(type_name):
         return value if isinstance(value, str) else str(value)
     try:
-        return int(value)
-    except (TypeError, ValueError):
-        raise UsageError(f"{name} is a whole number ({type_name}), not {value!r}") from None
+        whole = int(value)
+    except (TypeError, ValueError, OverflowError):
+        whole = None
+    if whole is None or isinstance(value, bool) or (not isinstance(value, str) and whole != value):
+        raise UsageError(f"{name} is a whole number ({type_name}), not {value!r}")
+    return whole

@@ -30,7 +30,7 @@ def statement(session: Session, asked: Request, dialect: str | None, physical: b
     planner = session.printing_planner(dialect)
     of = results(session, asked, planner)
     plan = per_user(of) if asked.per_user else summary(of)
-    _require_names(session, plan, dialect)
+    require_names(session, plan, dialect)
     session.warn(plan.warnings)
     if physical:
         return to_run(physical_plan(planner, plan, session.engine), dialect) + ";\n"
@@ -60,7 +60,7 @@ def dbt(
     return dbt_package.write(Path(folder), files, force)
 
 
-def _require_names(session: Session, plan: Plan, dialect: str) -> None:
+def require_names(session: Session, plan: Plan, dialect: str) -> None:
     """Check that a statement reads only tables that exist outside this process.
 
     Raises:

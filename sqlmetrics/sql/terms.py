@@ -22,7 +22,11 @@ def sides(parts: Fusable, k: int | None, keys: Sequence[str]) -> exp.Select | No
     if not isinstance(fraction, exp.Div):
         return None
     operands = [_bare(operand) for operand in (fraction.this, fraction.expression)]
-    if any(isinstance(operand, exp.Div) for operand in operands):
+    if any(
+        division.find_ancestor(exp.AggFunc) is None
+        for operand in operands
+        for division in find_all(operand, exp.Div)
+    ):
         return None  # the formula names other sides
     select = FusedSelect(keys, parts)
     for name, operand in zip(_SIDES, operands, strict=True):

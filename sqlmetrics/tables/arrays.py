@@ -43,11 +43,13 @@ def from_arrays(
         user and recommended item.
 
     Raises:
-        UsageError: the shapes do not match, an index has no id, or a score is NaN.
+        UsageError: the shapes do not match, an index has no id, or a score of a list is NaN.
     """
     import numpy as np
     import pyarrow as pa
 
+    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
+        raise UsageError(f"k must be a whole number of at least 1, not {k!r}")
     users = np.asarray(users)
     if users.ndim != 1:
         raise UsageError(f"users must have one dimension, not the shape {users.shape}")
@@ -57,7 +59,10 @@ def from_arrays(
             raise UsageError(
                 "give items, the recommended items of each user, or scores for every item and k"
             )
-        order = np.argsort(-given.filled(-np.inf), axis=1, kind="stable")[:, :k]
+        ordered: np.ndarray[Any, Any] = -np.ma.filled(
+            np.ma.asanyarray(given, dtype="float64"), -np.inf
+        )
+        order = np.argsort(ordered, axis=1, kind="stable")[:, :k]
         picked, given = np.ma.array(order), given[np.arange(len(order))[:, None], order]
         item_ids = range(_width(scores)) if item_ids is None else item_ids
     else:
@@ -67,7 +72,7 @@ def from_arrays(
     if given is not None and given.shape != picked.shape:
         raise UsageError(f"items has the shape {picked.shape}, scores {given.shape}")
     absent = np.ma.getmaskarray(picked).copy()
-    if item_ids is not None and picked.dtype.kind == "i":
+    if item_ids is not None and picked.dtype.kind in "if":
         absent |= picked.data < 0
     if given is not None:
         numbers = given.data.astype("float64")
@@ -90,7 +95,12 @@ def _matrix(name: str, given: Any, n_rows: int) -> np.ma.MaskedArray[Any, Any]:
     """Return an argument as a masked array with a row for each user."""
     import numpy as np
 
-    matrix: np.ma.MaskedArray[Any, Any] = np.ma.asanyarray(given)
+    try:
+        matrix: np.ma.MaskedArray[Any, Any] = np.ma.asanyarray(given)
+    except ValueError:
+        raise UsageError(
+            f"{name} must have rows of one length; mask the places without an item"
+        ) from None
     if matrix.ndim != 2 or len(matrix) != n_rows:
         raise UsageError(
             f"{name} must have a row for each of the {n_rows} users, not the shape {matrix.shape}"

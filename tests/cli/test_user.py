@@ -36,13 +36,13 @@ def test_one_user(tables: list[str]) -> None:
         "| ---: | ---: | --- | ---: | ---: | --- |\n"
         "| 1 | 10 |  |  |  |  |\n"
         "| 2 | 20 | Tea | 1.0000 | 1.0000 | yes |\n"
-        "and 1 more items below rank 2\n"
+        "\nand 1 more item below rank 2\n"
         "\n### relevant items that are not in the top\n\n"
         "| item_id | title | rank |\n"
         "| ---: | --- | ---: |\n"
         "| 40 | Mug |  |\n"
         "\n### values\n\n"
-        "recall@2: hits in the top k 1 / divisor 2 = 0.5\n"
+        "- recall@2: hits in the top k 1 / divisor 2 = 0.5\n"
     )
     assert result.stderr == ""
 
@@ -53,6 +53,25 @@ def test_json(tables: list[str]) -> None:
     assert [row["item_id"] for row in found["list"]] == [10, 20, 30]
     assert found["missed"] == [{"item_id": 40, "rank": None}]
     assert found["values"][0]["value"] == 0.5
+
+
+def test_whole_lists_without_a_cutoff(tables: list[str]) -> None:
+    text = run(tables, "1", "recall", "recall@1").stdout
+    assert "more item" not in text
+    assert len([line for line in text.splitlines() if line.startswith(("│", " "))]) >= 3
+
+
+def test_ids_of_warehouses_keep_their_zeros() -> None:
+    named = ["--recommendations-table", "a.recs", "--interactions-table", "a.clicks"]
+    for word, condition in (("7", "user_id = 7"), ("007", "user_id = '007'")):
+        arguments = ["user", word, "recall@2", "--sql", "--dialect", "bigquery", *named]
+        assert condition in CliRunner().invoke(cli, arguments).stdout
+
+
+def test_statements_for_a_warehouse_need_names(tables: list[str]) -> None:
+    result = run(tables, "1", "recall@2", "--sql", "--dialect", "bigquery")
+    assert result.exit_code == 2
+    assert "bigquery cannot read" in result.stderr
 
 
 def test_the_best_and_the_worst(tables: list[str]) -> None:
@@ -82,7 +101,7 @@ def test_statements(tables: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["9", "recall@2"], "there is no user '9'"),
+        (["9", "recall@2"], "there is no user 9 in recommendations and interactions"),
         (["ann", "recall@2"], "user_id is a whole number"),
         (["1", "coverage@2"], "coverage@2 has one value for all users"),
         (["1", "recall@2", "--show", "titel"], "titel"),

@@ -92,6 +92,59 @@ def test_several_key_columns() -> None:
             assert evaluator.user(named, "recall@1").list["item_id"].tolist() == [6]
         with pytest.raises(sm.UsageError, match="2 keys user_id and day, not 1"):
             evaluator.user(1, "recall@1")
+        with pytest.raises(sm.UsageError, match="keys user_id and day, not user_id"):
+            evaluator.user({"user_id": 1}, "recall@1")
+
+
+def test_metrics_with_other_lists_are_explained_alone() -> None:
+    tied = pd.DataFrame({"user_id": 1, "item_id": [1, 2, 3, 4], "score": [1, 1, 1, 0.5]})
+    truth = pd.DataFrame({"user_id": 1, "item_id": [3, 4], "relevance": [1, 2]})
+    with (
+        Evaluator(tied, truth, convention=["standard", "trec_eval"]) as evaluator,
+        pytest.raises(sm.UsageError, match="under standard and trec_eval order lists"),
+    ):
+        evaluator.user(1, "recall@2")
+    with Evaluator(tied, truth) as evaluator:
+        with pytest.raises(sm.UsageError, match="order lists in different ways"):
+            evaluator.user(1, ["ndcg@3", "ndcg(ties=worst)@3"])
+        with pytest.raises(sm.UsageError, match="choose relevant items in different ways"):
+            evaluator.user(1, ["recall@4", "recall(relevant_from=2)@4"])
+        with pytest.raises(sm.UsageError, match="unjudged=best"):
+            evaluator.user(1, "precision(unjudged=best)@2")
+        worst = evaluator.user(1, "ndcg(ties=worst)@3").list
+        assert worst["item_id"].tolist() == [1, 2, 3, 4]
+        assert worst["ndcg(ties=worst)@3"].notna().tolist() == [False, False, True, False]
+
+
+def test_conventions_with_the_same_list() -> None:
+    with Evaluator(LISTS, RELEVANT, convention=["standard", "jurity"]) as evaluator:
+        ann = evaluator.user("ann", "recall@4")
+    assert {"standard recall@4", "jurity recall@4"} <= {*ann.list.columns}
+    assert ann.values["convention"].tolist() == ["standard", "jurity"]
+
+
+def test_runs_are_refused() -> None:
+    runs = {"m": {"s1": LISTS, "s2": LISTS}}
+    with (
+        Evaluator(runs, RELEVANT) as evaluator,
+        pytest.raises(sm.UsageError, match="a column run"),
+    ):
+        evaluator.user("ann", "recall@2")
+
+
+def test_repeated_rows_of_items_count_once() -> None:
+    items = pd.concat([ITEMS, ITEMS])
+    with Evaluator(LISTS, RELEVANT, items=items) as evaluator:
+        ann = evaluator.user("ann", "recall@4", show="title")
+    assert ann.list["rank"].tolist() == [1, 2, 3, 4]
+    assert ann.list["recall@4 so far"].dropna().iloc[-1] == 2
+
+
+def test_without_a_hit(shop: sm.Evaluator) -> None:
+    values = shop.user("bob", ["recall@1", "mrr@1"]).values
+    assert values["arithmetic"].tolist() == [
+        "hits in the top k 0 / divisor = 0", "1 / rank of the first hit in the top k = 0",
+    ]  # fmt: skip
 
 
 def test_what_is_refused(shop: sm.Evaluator) -> None:
@@ -101,10 +154,29 @@ def test_what_is_refused(shop: sm.Evaluator) -> None:
         shop.user("ann", "coverage@2")
     with pytest.raises(sm.UsageError, match="title"):
         shop.user("ann", "recall@2", show="titel")
+    with pytest.raises(sm.UsageError, match="no column 'popularity'"):
+        shop.user("ann", "recall@2", show="popularity")
+    for n in (0, -1, True, "2"):
+        with pytest.raises(sm.UsageError, match="n must be a whole number"):
+            shop.extreme_users("recall@2", n)
+    with pytest.raises(sm.UsageError, match="user_id of a user is missing"):
+        shop.user(None, "recall@2")
     with pytest.raises(sm.UsageError, match="one metric"):
         shop.extreme_users(["recall@2", "ndcg@2"])
-    with Evaluator({1: [2]}, {1: [2]}) as numbers, pytest.raises(sm.UsageError, match="'ann'"):
-        numbers.user("ann", "recall@2")
+    with Evaluator({1: [2]}, {1: [2]}) as numbers:
+        for wrong in ("ann", 1.7, True, float("inf")):
+            with pytest.raises(sm.UsageError, match="user_id is a whole number"):
+                numbers.user(wrong, "recall@2")
+        assert numbers.user(1.0, "recall@2").user == {"user_id": 1}
+
+
+def test_columns_that_the_list_has_itself() -> None:
+    items = pd.DataFrame({"item_id": ["bread"], "gain": [1], "tags": [["a"]]})
+    with Evaluator(LISTS, RELEVANT, items=items) as evaluator:
+        with pytest.raises(sm.UsageError, match="gain is also a column of the list"):
+            evaluator.user("ann", "recall@2", show="gain")
+        with pytest.raises(sm.UsageError, match=r"tags of items has the type VARCHAR\[\]"):
+            evaluator.user("ann", "recall@2", show="tags")
 
 
 def test_extreme_users(shop: sm.Evaluator) -> None:
@@ -112,6 +184,10 @@ def test_extreme_users(shop: sm.Evaluator) -> None:
     assert best["user_id"].tolist() == ["ann"]
     assert best["value"].tolist() == pytest.approx([2 / 3])
     assert shop.extreme_users("recall@4", 2)["user_id"].tolist() == ["bob", "eve"]
+    models = {"a": LISTS, "b": {**LISTS, "ann": []}}
+    with Evaluator(models, RELEVANT) as evaluator:
+        best_of_each = evaluator.extreme_users("recall@4", 1, highest=True)
+    assert best_of_each[["model", "user_id"]].to_numpy().tolist() == [["a", "ann"], ["b", "ann"]]
 
 
 @pytest.fixture(scope="module")

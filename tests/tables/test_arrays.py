@@ -56,6 +56,17 @@ def test_a_score_for_every_item() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["uint8", "int64", "bool", "float32"])
+def test_scores_of_any_type_are_ordered(kind: str) -> None:
+    table = sm.from_arrays([5], scores=np.array([[1, 5, 0]]).astype(kind), k=2)
+    assert table["item_id"].to_pylist() == ([0, 1] if kind == "bool" else [1, 0])
+
+
+def test_masked_scores_are_not_recommended() -> None:
+    scores = np.ma.array([[1, 5, 2]], mask=[[False, True, False]])
+    assert sm.from_arrays([5], scores=scores, k=3)["item_id"].to_pylist() == [2, 0]
+
+
 def test_the_table_is_evaluated() -> None:
     with Evaluator(sm.from_arrays([1], [[4, 5]]), {1: [5]}) as evaluator:
         assert evaluator.evaluate("mrr")["value"].tolist() == [0.5]
@@ -68,6 +79,8 @@ def test_the_table_is_evaluated() -> None:
         ({"users": [[1]], "items": [[1]]}, "one dimension"),
         ({"users": [1]}, "give items"),
         ({"users": [1], "scores": [[0.1]]}, "and k"),
+        ({"users": [1], "items": [[1]], "k": 0}, "k must be a whole number of at least 1"),
+        ({"users": [1, 2], "items": [[1], [1, 2]]}, "rows of one length"),
         ({"users": [1], "items": [[1, 2]], "scores": [[0.1]]}, r"\(1, 2\), scores \(1, 1\)"),
         ({"users": [1], "items": [[1]], "scores": [[np.nan]]}, "row 0 are NaN"),
         ({"users": [1], "items": [[3]], "item_ids": ["a"]}, "item 3 has no id in item_ids"),
