@@ -57,6 +57,7 @@ _ALL = "(all)"  # in the column of a slice, for rows of all its values
 Frame = TypeVar("Frame", "pd.DataFrame", "Rows")
 """The rows of a result: a data frame, or plain values."""
 
+_CLOSE = 0.85  # similarity of a name to that of a slice that counts as a slip
 _USER_TABLES = ("users", "recommendations", "interactions")
 # columns of results
 _TAKEN = [
@@ -182,7 +183,7 @@ def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Ta
     template = catalog.slices.get(call.metric)
     if template is None or (of_items and template.of == "users"):
         home = "items" if of_items else "users"
-        is_new = name.isidentifier() and not suggestion(name, catalog.slices)
+        is_new = name.isidentifier() and not _is_slip(name, catalog.slices)
         if is_new and home in tables and _only_named(tables[home]):
             return _column(home, name, name, option, tables)  # the name declares the column
         raise _unknown(name, of_items, catalog, tables)
@@ -212,6 +213,13 @@ def _binned(
                 "values"
             )
     return replace(attribute, bins=bins)
+
+
+def _is_slip(name: str, slices: Iterable[str]) -> bool:
+    """Return whether a name is that of a slice but for a slip."""
+    from difflib import get_close_matches
+
+    return bool(get_close_matches(name.lower(), list(slices), 1, _CLOSE))
 
 
 def _only_named(table: Table) -> bool:

@@ -87,9 +87,8 @@ def test_the_best_and_the_worst(tables: list[str]) -> None:
 
 def test_statements(tables: list[str]) -> None:
     text = run(tables, "1", "recall@2", "--sql").stdout
-    assert [line for line in text.splitlines() if line.startswith("-- ")] == [
-        "-- list", "-- missed", "-- values",
-    ]  # fmt: skip
+    parts = ["-- list", "-- missed", "-- values"]
+    assert [line for line in text.splitlines() if line in parts] == parts
     assert "WHERE ranked.user_id = 1" in text
     named = ["--recommendations-table", "a.recs", "--interactions-table", "a.clicks"]
     printed = CliRunner().invoke(

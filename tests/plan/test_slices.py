@@ -606,6 +606,8 @@ def test_a_slice_declares_a_column_of_a_table_that_is_only_named() -> None:
         text = evaluator.sql("recall@5", by="country", dialect="bigquery")
         assert "FROM a.users" in text
         assert "AS country" in text
+        with pytest.raises(UsageError, match="did you mean 'activity_group'"):
+            evaluator.sql("recall@5", by="activty_group", dialect="bigquery")
     del tables["users"]
     with Evaluator(interactions=sm.TableName("a.clicks"), **tables) as evaluator:
         with pytest.raises(UsageError, match=r"write recommendations.country or interactions"):

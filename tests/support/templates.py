@@ -29,11 +29,12 @@ from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Specs, parse_spec
 from sqlmetrics.plan.comparison import comparison
+from sqlmetrics.plan.one_user import extremes, one_user
 from sqlmetrics.plan.per_user import per_user, per_user_long
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results, results_of
-from sqlmetrics.plan.slices import Slicing, attributes_of
+from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
 from sqlmetrics.plan.summary import summary
 from sqlmetrics.record import fingerprints
 from sqlmetrics.report.analysis import Question
@@ -120,6 +121,7 @@ NUMBERS: dict[str, list[float | None]] = {
 }
 RECURSIVE = ("duckdb", "clickhouse", "datafusion", "postgres")  # with windows in the recursion
 READS_COLUMNS = {"comparable_times", "has", "has_user", "need", "need_time", "rank_is_whole"}
+TIMES = ("month", "time")  # slices with units
 MONTH_READS = {"timestamp": "TIMESTAMP", "seconds": "BIGINT", "milliseconds": "BIGINT"}
 CUTOFFS = [
     {"cutoffs": [5, 10], "max_cutoff": 10},
@@ -331,7 +333,7 @@ def refusal(
     of_residual = choice.get("output") == "residual"  # which reads no relevance
     if poor and needs and choice.get("gain") != "binary" and not of_residual:
         return MissingTableError, "needs the column"
-    if template.name == "month" and MONTH_READS[choice["unit"]] != fact["timestamp"]:
+    if template.name in TIMES and MONTH_READS[choice["unit"]] != fact["timestamp"]:
         return (
             DataError,
             f"interactions, column timestamp: the type in .* is {fact['timestamp']}, not",
@@ -350,7 +352,7 @@ def refusal(
         return DataError, "needs sample_users"
     if template.name == "diverse_ideal" and isinstance(template, Alternative):
         return (UsageError, "Give cutoffs") if choice["max_cutoff"] is None else None
-    if template.name == "month" and choice["dialect"] != NATIVE and choice["unit"] != "timestamp":
+    if template.name in TIMES and choice["dialect"] != NATIVE and choice["unit"] != "timestamp":
         return UsageError, "pass a view with a timestamp"
     return None
 
@@ -436,7 +438,22 @@ def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
         yield "which checks find something", plans.found(queries)
         yield "some users", plans.some_users("interaction_profile", values, n_users=3)
     for several_models in (False, True):
-        yield from plans_of_results(planner(several_models, dialect=dialect))
+        plans = planner(several_models, dialect=dialect)
+        yield from plans_of_results(plans)
+        yield from plans_of_users(plans, f"{several_models=}")
+
+
+def plans_of_users(plans: Planner, where: str) -> Iterator[tuple[str, Plan]]:
+    """Yield what explains one user, and finds users."""
+    prices = [Attribute("price", "items", "items")]
+    for metrics in (["ndcg", "calibration"], ["recall"]):
+        of = results_of(plans, wanted(plans, *metrics))
+        planned = one_user(of, {"user_id": 1}, prices)
+        for name, plan in planned.plans.items():
+            yield f"{name} of a user {where}", plan
+    of = results_of(plans, wanted(plans, "recall", k=[5]))
+    for highest in (False, True):
+        yield f"extreme users {where}", extremes(of, 3, highest)
 
 
 def plans_of_engines() -> Iterator[tuple[str, Plan]]:
