@@ -298,7 +298,7 @@ def test_options(filled: Engine, world: World, options: dict[str, Any]) -> None:
     metrics = ["recall@5", "ndcg@10", "map@10"]
     if "gap" not in options:
         metrics.append("recall(aggregate=weighted_mean)@5")
-    of_items = ("items.category", "popularity", "month")
+    of_items = ("items.category", "popularity", "month", "time")
     if not any(name in str(options) for name in of_items):
         metrics += ["coverage@10", "surprisal@10"]
     refused = None
