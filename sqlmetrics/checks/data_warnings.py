@@ -18,7 +18,7 @@ from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.texts.messages import Argument, Command, Message, joined
 
-ACCEPTED = "accepted"  # the level of findings that a user has accepted
+_ACCEPTED = "accepted"  # the level of findings that a user has accepted
 _OF_ORDER = ("order", "ties", "score_type")  # settings of the order of lists
 # rows of lists; up to here, checks cost less than metrics and fit in memory
 _MOST_CHECKED = 10_000_000
@@ -78,7 +78,7 @@ class DataWarnings:
             levels: the levels of the checks.
             read: the tables and stages that a result has read; None without a result.
         """
-        found = survey(
+        return survey(
             self.engine,
             self.planner,
             calls,
@@ -88,17 +88,16 @@ class DataWarnings:
             self._rows,
             read,
         )
-        return self.settled(found)
 
     def settled(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return findings with the level "accepted", last, if a user has accepted their check."""
         settled = [
-            replace(finding, level=ACCEPTED)
+            replace(finding, level=_ACCEPTED)
             if finding.check in self.accepted and finding.level != "error"
             else finding
             for finding in findings
         ]
-        return sorted(settled, key=lambda finding: finding.level == ACCEPTED)
+        return sorted(settled, key=lambda finding: finding.level == _ACCEPTED)
 
     def _settings(self, requests: Sequence[MetricRequest]) -> Iterator[dict[str, Value]]:
         """Yield the shared settings of each convention, with every order of lists of its requests.
@@ -177,7 +176,7 @@ class DataWarnings:
     def _found(self, requests: Sequence[MetricRequest]) -> list[Finding]:
         cutoffs = unique(request.k for request in requests)
         found = self.survey([], requests, cutoffs, ["warning"], self._read_by(requests))
-        return [finding for finding in found if finding.level != ACCEPTED]
+        return [finding for finding in found if finding.check not in self.accepted]
 
     def _read_by(self, requests: Sequence[MetricRequest]) -> set[str]:
         """Return the names of the tables and stages that a result reads."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.checks.data_warnings import ACCEPTED
 from sqlmetrics.checks.validate import Finding, planned_checks
 from sqlmetrics.describe.explain import requests_for, walks, with_steps
 from sqlmetrics.errors import UndefinedNameError, UsageError, suggestion
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _EXAMPLES = 5  # maximum number of small slices that a finding shows
-_BY_LEVEL = (*LEVELS, ACCEPTED)
 _SHOWN = 1000  # maximum number of rows of a stage, if the engine cannot return all
 
 
@@ -84,13 +82,12 @@ def findings(
             by, by_item, session.catalog, session.tables, session.planner.user_keys
         )
         found = session.data_warnings.survey(calls, requests, cutoffs, levels)
-        if any(finding.level == "error" for finding in found):  # no slice can be computed
-            return found
-        small = [
-            one for attribute in attributes for one in _small_slices(session, calls, attribute)
-        ]
-        by_level = sorted([*small, *found], key=lambda finding: _BY_LEVEL.index(finding.level))
-        return session.data_warnings.settled(by_level)
+        if not any(finding.level == "error" for finding in found):  # slices can be computed
+            small = [
+                one for attribute in attributes for one in _small_slices(session, calls, attribute)
+            ]
+            found = sorted([*small, *found], key=lambda finding: LEVELS.index(finding.level))
+        return session.data_warnings.settled(found)
 
 
 def _small_slices(
