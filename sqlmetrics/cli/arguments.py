@@ -45,6 +45,11 @@ def asked_of(
     return asked
 
 
+def names_of(values: Sequence[str]) -> list[str]:
+    """Return the names in the values of an option, each with one or several between commas."""
+    return [name.strip() for value in values for name in value.split(",")]
+
+
 def cutoffs_of(options: Mapping[str, Any]) -> list[int] | None:
     """Return the cutoffs given with -k."""
     from sqlmetrics.metrics.spec import parse_cutoffs
@@ -79,7 +84,7 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
             settings=pairs_of("--set", options["settings"]),
             columns=pairs_of("--column", options["columns"]),
             where=pairs_of("--where", options["where"]),
-            key=[name.strip() for name in options["key"].split(",")],
+            key=names_of([options["key"]]),
             threads=options["threads"],
             memory_limit=options["memory_limit"],
             temp_directory=options["temp_directory"],
@@ -88,7 +93,7 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
             templates=options["templates"],
             trust_input=options["trust_input"],
             check=_check_of(options),
-            accept=[name.strip() for text in options["accept"] for name in text.split(",")],
+            accept=names_of(options["accept"]),
             record=any(options.get(name) is not None for name in ("record", "from_record")),
             watch=bar,
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.cli import markdown
-from sqlmetrics.cli.arguments import cutoffs_of
+from sqlmetrics.cli.arguments import cutoffs_of, names_of
 from sqlmetrics.cli.formats import json_text, records_of, rendered
 from sqlmetrics.errors import UsageError
 from sqlmetrics.texts.terminal import one_line
@@ -26,7 +26,7 @@ def explained(evaluator: Evaluator, words: Sequence[str], options: Mapping[str, 
     if options["worst"] and options["best"]:
         raise UsageError("--worst and --best name different users; give one of them")
     metrics = words if how_many else words[1:]
-    columns = [name.strip() for text in options["show"] for name in text.split(",")]
+    columns = names_of(options["show"])
     asked: dict[str, Any] = {
         "metrics": list(metrics) or None, "k": cutoffs_of(options), "show": columns or None,
         "skip_missing": options["skip_missing"],

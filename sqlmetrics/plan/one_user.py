@@ -189,12 +189,7 @@ class _Apart:
         label = f"{prefix}{request.name}{at}"
         column = column_name(f"{prefix}{request.name}", request.k)
         keys = planner.keys.lists
-        parts = fusion.analyse(
-            query.tree,
-            keys,
-            planner.keys.users,
-            lambda table: query.parents[table].stage if table in query.parents else None,
-        )
+        parts = fusion.analyse(query.tree, keys, planner.keys.users, query.stage_of)
         if parts is None:
             return cls(request, label, column, reads=list(query.parents.values()))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -241,9 +241,27 @@ def _column(
             f"{option}: {asked}: columns to slice by are in {', '.join(known)}, not in "
             f"{table!r}{suggestion(table, known)}"
         )
+    for source, column in columns_there(table, name, f"{option}: {asked}", option, tables):
+        if column.type.startswith(("STRUCT", "MAP", "UNION")) or (of == "users" and column.is_list):
+            raise DataError(
+                f"{table}, column {name}: the type in {source.label} is {column.type}, which "
+                "cannot define slices; export one value per row"
+            )
+    return Attribute(name, of, table, levels=levels_of(tables[table].sources, name))
+
+
+def columns_there(
+    table: str, name: str, what: str, option: str, tables: Mapping[str, Table]
+) -> Iterator[tuple[Source, SourceColumn]]:
+    """Yield the sources of a table with a column of theirs; `what` was asked for, by an option.
+
+    Raises:
+        MissingTableError: the table was not given.
+        UsageError, DataError: a source has no such column, or it cannot be read.
+    """
     if table not in tables:
         raise MissingTableError(
-            f"{option}: {asked} is in the table {table}, which was not given",
+            f"{what} is in the table {table}, which was not given",
             table=table,
             column=name,
             remedy=how_to_give(table),
@@ -257,12 +275,7 @@ def _column(
                 f"{option}: {source.label} ({table}) has no column {name!r}"
                 f"{suggestion(name, source.types)}; it has {listed(source.types)}"
             )
-        if column.type.startswith(("STRUCT", "MAP", "UNION")) or (of == "users" and column.is_list):
-            raise DataError(
-                f"{table}, column {name}: the type in {source.label} is {column.type}, which "
-                "cannot define slices; export one value per row"
-            )
-    return Attribute(name, of, table, levels=levels_of(tables[table].sources, name))
+        yield source, column
 
 
 def _unknown(

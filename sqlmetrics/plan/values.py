@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.metrics.requests import Label, MetricCall, MetricRequest, calls_of
 from sqlmetrics.plan.planner import Planner, Queries
 from sqlmetrics.plan.runs import mean_over_runs
@@ -274,13 +273,9 @@ class _Builder:
         """Return the name of the query with these columns; every share has its own queries."""
         planner, metric, query = self.planner, queries.call.metric, queries.values
         keys = planner.keys.lists if metric.grain == "user" else planner.keys.values_of_models
-
-        def stage_of(table: str) -> Stage | None:
-            return query.parents[table].stage if table in query.parents else None
-
         parts = None
         if planner.fuse:
-            parts = fusion.analyse(query.tree, keys, planner.keys.users, stage_of)
+            parts = fusion.analyse(query.tree, keys, planner.keys.users, query.stage_of)
         if parts is None:
             name = new_name(f"{metric.name}_values", self._query_names)
             self.alone[name] = self._alone(queries, columns, keys)

@@ -1,4 +1,4 @@
-"""Limits of the report, and the one way to cut off what exceeds them: with a note that says so."""
+"""Limits of the report. `limited` cuts off what exceeds one, with a note."""
 
 from __future__ import annotations
 

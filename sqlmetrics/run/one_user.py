@@ -8,25 +8,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.errors import UnreadableError, UsageError, suggestion
+from sqlmetrics.errors import UnreadableError, UsageError
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.plan import one_user as planning
 from sqlmetrics.plan.request import Request, planned
 from sqlmetrics.plan.results import Results
-from sqlmetrics.plan.slices import Attribute
+from sqlmetrics.plan.slices import Attribute, columns_there
 from sqlmetrics.run.path import own_templates_named, ready, results
 from sqlmetrics.run.printing import require_names
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.dialects import checked
 from sqlmetrics.sql.statement import statement as readable
-from sqlmetrics.tables.schema import UNKNOWN, unreadable_column
-from sqlmetrics.texts.messages import how_to_give
+from sqlmetrics.tables.schema import UNKNOWN, type_family
 from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_INTEGERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?\Z")
 _KEYS = ("recommendations", "interactions")
 _TAKEN = ("model", "rank", "item_id", "score", "gain", "hit")  # columns of a list
 
@@ -173,23 +171,7 @@ def _shown(session: Session, show: str | Iterable[str] | None) -> Iterator[Attri
     names = [] if show is None else [show] if isinstance(show, str) else list(show)
     for asked in dict.fromkeys(names):
         name = str(asked).removeprefix("items.")
-        items = session.tables.get("items")
-        if items is None:
-            raise UsageError(
-                f"show: {asked} is a column of items, which was not given",
-                table="items",
-                column=name,
-                remedy=how_to_give("items"),
-            )
-        for source in items.sources:
-            column = source.find(name) or source.assume(name)
-            if column is None and name in source.unread:
-                raise unreadable_column("items", name, source.unread[name])
-            if column is None:
-                raise UsageError(
-                    f"show: {source.label} (items) has no column {name!r}"
-                    f"{suggestion(name, source.types)}; it has {listed(source.types)}"
-                )
+        for _, column in columns_there("items", name, f"show: {asked}", "show", session.tables):
             if column.is_list or column.type.startswith(("STRUCT", "MAP", "UNION")):
                 raise UsageError(
                     f"show: the column {name} of items has the type {column.type}, which is no "
@@ -231,7 +213,7 @@ def _typed(name: str, value: Any, type_name: str) -> Any:
         raise UsageError(f"{name} of a user is missing")
     if type_name == UNKNOWN and isinstance(value, int):  # of a table that is only named
         return value
-    if not _INTEGERS.match(type_name):
+    if type_family(type_name) != "integer":
         return value if isinstance(value, str) else str(value)
     try:
         whole = int(value)

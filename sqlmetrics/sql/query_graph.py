@@ -116,6 +116,10 @@ class Query(Node):
         assert isinstance(self.tree, exp.Query)
         return list(self.tree.named_selects)
 
+    def stage_of(self, table: str) -> Stage | None:
+        """Return the stage that a table of the tree refers to, if it is one."""
+        return self.parents[table].stage if table in self.parents else None
+
     @functools.cached_property
     def tables_named(self) -> set[str]:
         """Return the user's tables that the query names without a schema, in lower case."""
