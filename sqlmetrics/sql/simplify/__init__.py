@@ -18,13 +18,12 @@ def simplify(relations: list[Relation], using: bool = True) -> list[Relation]:
     `using`: spell joins on columns of the same name USING.
     """
     statement, before = Statement(relations), None
-    while before != (before := statement.look()):
+    while before != (before := statement.version()):
         columns.drop_unread(statement)
         statement.each(joins.drop_unread)
-        statement.each(constants.fold)
         merge.drop_constant_rows(statement)
-        guards.drop(statement)
-        statement.each(grouping.ungroup_single_rows)
+        statement.each(constants.fold, guards.drop, grouping.ungroup_single_rows)
+        guards.drop_inner_defaults(statement)
         constants.ungroup(statement)
         merge.merge(statement)
     merge.share_aggregates(statement)

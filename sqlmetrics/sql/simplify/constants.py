@@ -152,7 +152,6 @@ def ungroup(statement: Statement) -> None:
     Such a query has no row if there is nothing to aggregate, and its reader joins it to one row by
     LEFT JOIN. Without the key it has a row in any case.
     """
-    statement.look()
     facts, readers = statement.facts, statement.readers()
     for relation in statement.relations[:-1]:
         select, places = relation.select, readers[relation.name]

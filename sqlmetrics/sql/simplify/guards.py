@@ -25,18 +25,8 @@ _SIMPLIFIED = (
 )  # fmt: skip
 
 
-def drop(statement: Statement) -> None:
-    """Simplify guards until there is nothing left to simplify.
-
-    Facts about a relation follow from those about the relations before it.
-    """
-    before = None
-    while before != (before := statement.look()):
-        statement.each(_drop)
-        _drop_inner_defaults(statement)
-
-
-def _drop(relation: Relation, statement: Statement) -> None:
+def drop(relation: Relation, statement: Statement) -> None:
+    """Remove guards that never apply, and what is decided by literals."""
     for select in find_all(relation.tree, exp.Select):
         inside: Inside | None = None
         for node in reversed(walk(select, stops=(exp.Select,))):
@@ -225,7 +215,7 @@ def _default_of_missing(case: exp.Case, select: exp.Select, facts: AllFacts) -> 
     return case
 
 
-def _drop_inner_defaults(statement: Statement) -> None:
+def drop_inner_defaults(statement: Statement) -> None:
     """Drop coalesce(x, 0) of a column that every reader wraps in coalesce(column, 0) itself."""
     readers = statement.readers()
     for relation in statement.relations[:-1]:

@@ -143,7 +143,7 @@ def _is_union(relation: Relation) -> bool:
         return False
     return all(
         isinstance(part, exp.Union) and not part.args.get("by_name")
-        for part in find_all(relation.tree, exp.SetOperation)
+        for part in find_all(relation.tree, exp.SetOperation, stops=(exp.Select,))
     )
 
 

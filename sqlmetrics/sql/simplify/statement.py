@@ -14,6 +14,7 @@ from sqlmetrics.sql.trees import find_all
 
 # name of a relation -> the relations that read it, and their tables that stand for it
 Readers: TypeAlias = dict[str, list[tuple[Relation, exp.Table]]]
+_Pass: TypeAlias = Callable[[Relation, "Statement"], None]
 
 
 class Statement:
@@ -24,30 +25,28 @@ class Statement:
 
     Attributes:
         relations: the relations.
-        facts: what was certain of their rows when `look` was last called. Passes change queries,
-            but not their rows, so it stays true until the next call.
-        origins: where columns come from.
+        facts: what was certain of their rows when `each` was last there. Later passes change
+            queries, but not their rows, so it stays true.
     """
 
     def __init__(self, relations: list[Relation]) -> None:
         self.relations = relations
         self.facts: dict[str, Facts] = {}
-        self.origins = Origins(relations)
         self._versions: dict[str, int] = {}
         self._tables: dict[str, tuple[exp.Expr, int, list[exp.Table]]] = {}
         self._facts: dict[int, Facts] = {}
-        self._done: set[tuple[Callable[[Relation, Statement], None], int]] = set()
+        self._done: set[tuple[_Pass, int]] = set()
 
-    def look(self) -> int:
-        """Find the facts about all relations as they are now; return the version of all."""
-        self.facts, self.origins, self._versions = {}, Origins(self.relations), {}
+    @property
+    def origins(self) -> Origins:
+        """Return where columns come from."""
+        return Origins(self.relations)
+
+    def version(self) -> int:
+        """Compute the version of all relations as they are now."""
+        self._versions = {}
         for relation in self.relations:
-            self._versions[relation.name] = version = self._version(relation)
-            if version not in self._facts:
-                select = relation.select
-                found = Facts() if select is None else of_select(select, self.facts)
-                self._facts[version] = found
-            self.facts[relation.name] = self._facts[version]
+            self._versions[relation.name] = self._version(relation)
         return hash(tuple(self._versions.values()))
 
     def _version(self, relation: Relation) -> int:
@@ -76,14 +75,26 @@ class Statement:
                     places[name].append((relation, table))
         return places
 
-    def each(self, simplify: Callable[[Relation, Statement], None]) -> None:
-        """Apply a pass to each relation, unless it had no effect on the same version before."""
-        self.look()
+    def each(self, *passes: _Pass) -> None:
+        """Apply passes to one relation after the other, each until nothing changes.
+
+        A pass is left out where it had no effect on the same version before.
+        """
+        self.facts, self._versions = {}, {}
         for relation in self.relations:
-            key = simplify, self._versions[relation.name]
-            if relation.is_fixed or key in self._done:
-                continue
-            before = hash(relation.tree)
-            simplify(relation, self)
-            if hash(relation.tree) == before:
-                self._done.add(key)
+            before, version = None, self._version(relation)
+            while before != version and not relation.is_fixed:
+                before = version
+                for simplify in passes:
+                    if (simplify, version) in self._done:
+                        continue
+                    simplify(relation, self)
+                    new = self._version(relation)
+                    if new == version:
+                        self._done.add((simplify, version))
+                    version = new
+            if version not in self._facts:
+                select = relation.select
+                self._facts[version] = Facts() if select is None else of_select(select, self.facts)
+            self.facts[relation.name] = self._facts[version]
+            self._versions[relation.name] = version
