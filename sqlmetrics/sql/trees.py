@@ -8,6 +8,7 @@ from typing import TypeVar
 from sqlglot import exp
 
 _Node = TypeVar("_Node", bound=exp.Expr)
+_LEAVES = (exp.Column, exp.Identifier, exp.Literal)
 
 
 def walk(
@@ -25,7 +26,7 @@ def walk(
         if out and id(node) in out:
             continue
         found.append(node)
-        if isinstance(node, exp.Column) or (stops and isinstance(node, stops) and node is not tree):
+        if isinstance(node, _LEAVES) or (stops and isinstance(node, stops) and node is not tree):
             continue
         for value in reversed(node.args.values()):
             if type(value) is list:

@@ -132,20 +132,16 @@ def _has_rows(select: exp.Select, facts: AllFacts) -> bool:
     """Does a SELECT read a single table, which has rows, and keep all of them?"""
     tables = tables_of(select)
     filtered = any(select.args.get(part) for part in ("where", "having", "joins"))
-    is_whole = len(tables) == 1 and not filtered and not _repeats_rows(select)
-    return is_whole and _facts_of(tables[0], facts).has_rows
+    is_single = len(tables) == 1 and not filtered and _facts_of(tables[0], facts).has_rows
+    return is_single and not _repeats_rows(select)
 
 
 def _has_one_row(select: exp.Select, facts: AllFacts) -> bool:
     if any(select.args.get(part) for part in ("where", "having", "group")):
         return False
-    if _repeats_rows(select):
-        return False
-    if is_grouped(select):
-        return True
-    return _is_crossed(select) and all(
-        _facts_of(table, facts).one_row for table in tables_of(select)
-    )
+    tables = tables_of(select)
+    is_single = _is_crossed(select) and all(_facts_of(table, facts).one_row for table in tables)
+    return (is_single or is_grouped(select)) and not _repeats_rows(select)
 
 
 def _repeats_rows(select: exp.Select) -> bool:
