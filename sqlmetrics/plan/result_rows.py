@@ -78,6 +78,18 @@ def row_groups(results: Results, table: WideTable, baseline: str | None = None) 
     )
 
 
+def group_homes(results: Results, table: WideTable) -> dict[str, tuple[Node, list[str]]]:
+    """Return the queries that have the columns of the groups, each with these columns."""
+    homes: dict[str, tuple[Node, list[str]]] = {}
+    if "model" in results.groups:
+        models = results.planner.node("models", table.values)
+        homes["models"] = (models_of(results.planner, models), ["model"])
+    for name, node in results.names.items():
+        columns = [column.column for column in results.slice_columns if column.table == name]
+        homes[name] = (node, columns)
+    return homes
+
+
 def lacks_groups(results: Results) -> bool:
     """Return whether a model, or the audience of a table, may have no user in a slice."""
     if not results.slice_columns:

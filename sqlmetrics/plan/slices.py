@@ -502,7 +502,7 @@ class Slicing:
         """Return a query with one row per item of the interactions of a user, and its value."""
         columns = (one for one in self.columns(of_users=False) if one.attribute.is_of_every_item)
         column = next(columns, None)
-        return column and column.node
+        return None if column is None else column.node
 
     def names(self, sliced: Node, of_users: bool) -> Node:
         """Plan the names of the slices of some rows, from `sliced`, with their sort keys."""
