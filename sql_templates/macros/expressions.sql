@@ -108,22 +108,23 @@ least({{ k }}, {{ n_relevant }}, {{ n_recommended }})
 {%- endfor -%}
 {%- endmacro -%}
 
-{#- The name of a slice as text, also of that without a value. Quotes distinguish values from the
-    names (none) and (all); labels of templates only from (all) beside `totals`. -#}
-{%- macro slice_label(column, value, totals) -%}
+{#- The name of a slice as text, also of that without a value; a text (none) counts as no value.
+    `is_all`: the condition that all values of the column are combined, if some rows do; quotes
+    distinguish a text (all) from their name. -#}
+{%- macro slice_label(column, value, is_all) -%}
 {%- set text = value if column.is_text else "CAST(" ~ value ~ " AS VARCHAR)" -%}
-{%- set of_values = ["(none)", "(all)"] if column.attribute.is_plain else [] -%}
-{%- set taken = (of_values or (["(all)"] if totals else [])) if column.is_quoted else [] -%}
-coalesce(
-        {%- if taken %}
-        CASE {{ text }}
-            {%- for name in taken %}
-            WHEN {{ literal(name) }} THEN {{ literal('"' ~ name ~ '"') }}
-            {%- endfor %}
-            ELSE {{ text }}
-        END,
-        {%- else %} {{ text }},
-        {%- endif %} {{ literal(column.attribute.missing) }})
+{%- set label = text if column.is_complete
+    else "coalesce(" ~ text ~ ", " ~ literal(column.attribute.missing) ~ ")" -%}
+{%- if is_all -%}
+CASE
+        WHEN {{ is_all }} THEN '(all)'
+        {%- if column.is_quoted %}
+        WHEN {{ text }} = '(all)' THEN '"(all)"'
+        {%- endif %}
+        ELSE {{ label }}
+    END
+{%- else -%} {{ label }}
+{%- endif -%}
 {%- endmacro -%}
 
 {#- The sort key of a slice: the place of its value among the levels of the column, its position, or

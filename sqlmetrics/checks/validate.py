@@ -236,17 +236,27 @@ def _check_even(
     if rows:
         n_found = rows[0]["n_found"]
         examples = [{name: row[name] for name in row if name != "n_found"} for row in rows]
-        template = attribute.template
+        template, of_users = attribute.template, attribute.of == "users"
         where = f"{attribute.table}, column {attribute.name}" if template is None else template.path
         raise RowsError(
-            f"{where}: {n_found:,} users have several values",
+            f"{where}: {n_found:,} {'users' if of_users else 'items of users'} have several values",
             table=attribute.table,
             column=attribute.name,
             examples=examples,
-            remedy="slice by a column with one value per user, or export one row per user as the "
-            "table users",
+            remedy=_one_value(attribute),
         )
     passed.add(plan.root.key)
+
+
+def _one_value(attribute: Attribute) -> Message:
+    """Return the remedy for users, or items of users, with several values."""
+    if attribute.of != "users":
+        return Message("export one row per user and item, or slice by a column with one value")
+    remedy = "slice by a column with one value per user, or export one row per user as the table "
+    if attribute.table != "interactions":
+        return Message(remedy + "users")
+    by_item = Argument("by_item", f"interactions.{attribute.name}")
+    return Message(remedy + "users; to slice the relevant items, write ", by_item)
 
 
 def _totals(

@@ -201,6 +201,9 @@ def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resol
         attributes = attributes_of(
             asked.by, asked.by_item, definitions.catalog, planner.tables, planner.user_keys
         )
+    for attribute in attributes if asked.per_user else ():
+        if attribute.is_key:
+            raise UsageError(f"by: {attribute.name} is already in each row of per-user values")
     if asked.combinations and not attributes:
         raise UsageError(
             "combinations needs columns to slice by; name them with ", Argument("by", ...)
@@ -302,6 +305,7 @@ def _sliced(slicing: Slicing, attribute: Attribute) -> Sliced:
     if attribute.template is not None:
         nodes = {node.name: node for node in Plan(slicing.values_of(attribute)).nodes()}
         reads = Reads(nodes, slicing.values)
-    if attribute.of == "users" and not attribute.built_in:
+    is_column = attribute.table and attribute.of == "interactions"
+    if is_column or (attribute.of == "users" and not (attribute.built_in or attribute.is_key)):
         uneven = slicing.uneven(attribute)
     return Sliced(attribute, reads, uneven)

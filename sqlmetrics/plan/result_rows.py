@@ -78,9 +78,25 @@ def row_groups(results: Results, table: WideTable, baseline: str | None = None) 
     )
 
 
+def group_homes(results: Results, table: WideTable) -> dict[str, tuple[Node, list[str]]]:
+    """Return the queries that have the columns of the groups, each with these columns."""
+    homes: dict[str, tuple[Node, list[str]]] = {}
+    if "model" in results.groups:
+        models = results.planner.node("models", table.values)
+        homes["models"] = (models_of(results.planner, models), ["model"])
+    for name, node in results.names.items():
+        columns = [column.column for column in results.slice_columns if column.table == name]
+        homes[name] = (node, columns)
+    return homes
+
+
 def lacks_groups(results: Results) -> bool:
     """Return whether a model, or the audience of a table, may have no user in a slice."""
-    if not results.slice_columns or results.item_slices is not None:
-        return bool(results.slice_columns)
-    audiences = {table.everybody.key for table in results.wide.tables.values()}
-    return results.planner.several_models or len(audiences) > 1 or bool(results.of_runs)
+    if not results.slice_columns:
+        return False
+    tables = results.wide.tables.values()
+    if len({table.everybody.key for table in tables}) > 1 or results.of_runs:
+        return True
+    if results.item_slices is None:
+        return results.planner.several_models
+    return results.slices is not None or not all(map(results.item_slices.has_users, tables))

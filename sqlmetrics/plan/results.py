@@ -111,7 +111,12 @@ class Results:
         lists = {node.key: node for node in self.lists}
         slices = slicing.slices([*members, *lists.values()], of_users=True)
         sliced = replace(self, slicing=slicing, slices=slices)
-        return sliced._named(slicing.columns(of_users=True), slices[1])
+        if len(members) == 1 and not lists:  # the rows that totals group have all slices
+            (table,) = self.wide.tables.values()
+            named = sliced.sliced_values(table.node, table.names)
+            sliced = replace(sliced, slices=(slices[0], slicing.names(named, of_users=True)))
+        assert sliced.slices is not None
+        return sliced._named(slicing.columns(of_users=True), sliced.slices[1])
 
     def _named(self, columns: Sequence[SliceColumn], names: Node) -> Results:
         return replace(
@@ -125,7 +130,8 @@ class Results:
         if self.slicing is None or self.slices is None:
             return values
         names = [*self.of_users_planner.keys.lists, *columns]
-        return self.slicing.sliced(values, names, f"{values.name}_and_slice")
+        name = f"{values.name}_and_slice"
+        return self.slicing.sliced(values, names, name, with_positions=True)
 
     def require_users(self, instead: str) -> None:
         """Check that all metrics have per-user values.

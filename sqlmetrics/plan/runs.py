@@ -34,7 +34,7 @@ class Spread:
             {"per_user": values},
             name="totals_by_run",
             groups=[*self.groups, "run"],
-            filled_in=False,
+            homes_of_groups={},
             columns=columns,
             z=z,
         )

@@ -17,6 +17,7 @@ from sqlmetrics.metrics.front_matter import Metric, template_root
 from sqlmetrics.metrics.requests import MetricCall
 from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.slices import Slicing
+from sqlmetrics.plan.values import WideTable
 from sqlmetrics.sql.binding import Text, bound, tables_of
 from sqlmetrics.sql.query_graph import Node, Query
 from sqlmetrics.sql.quoting import identifier
@@ -72,7 +73,10 @@ class SlicedStages(StageSource):
         if stage is not None:
             stage = replace(stage, keep=False)
             names = self.base.node(name, values).columns
-        context = {**self.base.keys.context, **self.context, "stage": name, "names": names}
+        context = {
+            **self.base.keys.context, **self.context, "stage": name, "names": names,
+            "every_item": name == "judged" and all_are_relevant(self.base, values),
+        }  # fmt: skip
         text = Text(render(path.read_text(encoding="utf-8"), context, str(path)), str(path))
 
         read = {table: self._read(table, values) for table in tables_of(text)}
@@ -126,6 +130,13 @@ class SlicedStages(StageSource):
         return self._is_sliced[node.key]
 
 
+def all_are_relevant(planner: Planner, values: Mapping[str, Any]) -> bool:
+    """Return whether the relevant items are the different items of the interactions."""
+    graded = planner.inputs.has("interactions", "relevance")
+    once = values["duplicate_interactions"] in ("error", "set")
+    return not graded and once and values["unjudged"] != "best"
+
+
 @dataclass(frozen=True)
 class Judgeable:
     """The metrics that support slices of items, and warnings about the other metrics."""
@@ -169,6 +180,20 @@ class ItemSlices:
         )
         planner = replace(base, user_keys=(*base.user_keys, *columns), keeps=False, stages=stages)
         return cls(planner, base, slices, names)
+
+    def has_users(self, table: WideTable) -> bool:
+        """Return whether every slice has users in the audience of a table.
+
+        It has if the users with relevant items are averaged over, and every judged item is
+        relevant.
+        """
+        values = table.values
+        return (
+            values["audience"] == "relevant"
+            and values["no_recommendations"] == "zero"
+            and not self.planner.several_models
+            and all_are_relevant(self.usual, values)
+        )
 
     def judgeable(self, calls: Iterable[MetricCall]) -> Judgeable:
         """Select the metrics that support slices of items.

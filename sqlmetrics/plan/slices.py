@@ -59,6 +59,7 @@ Frame = TypeVar("Frame", "pd.DataFrame", "Rows")
 
 _CLOSE = 0.85  # similarity of a name to that of a slice that counts as a slip
 _USER_TABLES = ("users", "recommendations", "interactions")
+_ITEM_TABLES = ("items", "interactions")
 # columns of results
 _TAKEN = [
     "model", "convention", "metric", "k", "value", "n_users", "std", "ci_low", "ci_high",
@@ -88,6 +89,11 @@ class Attribute:
     levels: Levels = ()
 
     @property
+    def is_key(self) -> bool:
+        """Return whether the slices are the values of a column that identifies a user."""
+        return self.template is None and not self.table
+
+    @property
     def is_plain(self) -> bool:
         """Return whether the slices are the values of a column."""
         return self.template is None and self.bins is None
@@ -101,6 +107,16 @@ class Attribute:
     def built_in(self) -> bool:
         """Return whether the attribute is a built-in query."""
         return self.template is not None and template_root() in self.template.path.parents
+
+    @property
+    def is_of_every_item(self) -> bool:
+        """Return whether each item of the interactions of a user has one row in the query."""
+        return self.of == "interactions" and (self.is_plain or self.built_in)
+
+    @property
+    def is_single(self) -> bool:
+        """Return whether no user, or no item of a user, is in several slices."""
+        return self.of == "users" or self.is_of_every_item
 
     @property
     def missing(self) -> str:
@@ -122,12 +138,18 @@ def attributes_of(
         MissingTableError: the table of the column was not given.
     """
     attributes = [
-        _attribute(name, option, catalog, tables)
+        _key(name, option, user_keys) or _attribute(name, option, catalog, tables, user_keys)
         for option, names in (("by", by), ("by_item", by_item))
         for name in _names(names, option)
     ]
     for position, attribute in enumerate(attributes):
-        if attribute.name.lower() in (*_TAKEN, *(key.lower() for key in user_keys)):
+        is_key = attribute.name.lower() in (key.lower() for key in user_keys)
+        if is_key and len(user_keys) > 1 and not attribute.is_key:
+            raise UsageError(
+                f"by: {attribute.name} is a column of the key, which all tables of users share; "
+                f"write {attribute.name} without a table"
+            )
+        if attribute.name.lower() in _TAKEN or (is_key and not attribute.is_key):
             raise UsageError(
                 f"by: {attribute.name} is also the name of a result column; rename the column of "
                 "the table, or read the table through a view with another column name"
@@ -147,18 +169,45 @@ def _names(names: str | Iterable[str] | None, option: str) -> list[str]:
     return [str(name).strip() for name in listed]
 
 
-def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Table]) -> Attribute:
+def _key(name: str, option: str, user_keys: Sequence[str]) -> Attribute | None:
+    """Return the attribute of a column of the key, if the key has several; else None.
+
+    Raises:
+        UsageError: the name is that of a column that every result has or combines.
+    """
+    if name.lower() == "model":
+        raise UsageError(f"{option}: model is already in each row of the result; omit it")
+    if name.lower() in ("run", "recommendations.run"):
+        raise UsageError(
+            f"{option}: results are means over the runs of a model; for a row per run, give each "
+            "run as a model with a name of its own, such as als_1 and als_2"
+        )
+    own = next((key for key in user_keys if key.lower() == name.lower()), None)
+    return Attribute(own, "users") if own and option == "by" and len(user_keys) > 1 else None
+
+
+def _attribute(
+    name: str,
+    option: str,
+    catalog: Catalog,
+    tables: Mapping[str, Table],
+    user_keys: Sequence[str],
+) -> Attribute:
     """Find the attribute called `name`; `option` is by or by_item, for messages."""
     of_items = option == "by_item"
     if name.partition("(")[0].strip().lower() not in catalog.slices:
         binned = parse_bins(name, option)
         if binned is not None:
             column, bins = binned
-            return _binned(_attribute(column, option, catalog, tables), bins, name, option, tables)
+            attribute = _attribute(column, option, catalog, tables, user_keys)
+            return _binned(attribute, bins, name, option, tables)
+    is_id = name.lower() in ("item_id", *(key.lower() for key in user_keys))
     owners = [
         owner
-        for owner in (("items",) if of_items else _USER_TABLES)
-        if owner in tables and _has(tables[owner].sources[0], name)
+        for owner in (_ITEM_TABLES if of_items else _USER_TABLES)
+        if owner in tables
+        and _has(tables[owner].sources[0], name)
+        and not (of_items and owner == "interactions" and is_id)
     ]
     template = catalog.slices.get(name.lower())
     if template is not None and of_items and template.of == "users":
@@ -173,8 +222,10 @@ def _attribute(name: str, option: str, catalog: Catalog, tables: Mapping[str, Ta
         return _column(owners[0], name, name, option, tables)
     table, dot, column = name.partition(".")
     if dot and "(" not in table:
-        if of_items and table != "items":
-            raise UsageError(f"by_item: {name} is not a column of items; use by instead")
+        if of_items and table not in _ITEM_TABLES:
+            raise UsageError(
+                f"by_item: {name} is not a column of items or interactions; use by instead"
+            )
         return _column(table, column, name, option, tables)
     try:
         call = parse_spec(name)
@@ -235,6 +286,8 @@ def _column(
 ) -> Attribute:
     """Find the column `table.name` to slice by."""
     of = "items" if table == "items" else "users"
+    if option == "by_item" and table == "interactions":
+        of = "interactions"
     known = (*_USER_TABLES, "items")
     if table not in known:
         raise UsageError(
@@ -242,7 +295,7 @@ def _column(
             f"{table!r}{suggestion(table, known)}"
         )
     for source, column in columns_there(table, name, f"{option}: {asked}", option, tables):
-        if column.type.startswith(("STRUCT", "MAP", "UNION")) or (of == "users" and column.is_list):
+        if column.type.startswith(("STRUCT", "MAP", "UNION")) or (of != "items" and column.is_list):
             raise DataError(
                 f"{table}, column {name}: the type in {source.label} is {column.type}, which "
                 "cannot define slices; export one value per row"
@@ -281,7 +334,7 @@ def columns_there(
 def _unknown(
     name: str, of_items: bool, catalog: Catalog, tables: Mapping[str, Table]
 ) -> UsageError:
-    owners = [t for t in (("items",) if of_items else _USER_TABLES) if t in tables]
+    owners = [t for t in (_ITEM_TABLES if of_items else _USER_TABLES) if t in tables]
     columns = {owner: list(tables[owner].sources[0].types) for owner in owners}
     slices = [
         slice_.name for slice_ in catalog.slices.values() if not of_items or slice_.of != "users"
@@ -312,7 +365,8 @@ class SliceColumn:
     Attributes:
         attribute: the attribute whose values are the names.
         column: the name of the column in queries; results have that of the attribute.
-        node: the query with the values, or with names in the column `label`.
+        node: the query with the values, or with names in the column `label`; None for a column of
+            the key, which the rows have.
         source: the name of this query where it is joined.
         value: the column of this query.
         position: the column with the sort keys of slices; empty if slices sort by their names.
@@ -321,7 +375,7 @@ class SliceColumn:
 
     attribute: Attribute
     column: str
-    node: Node = field(repr=False)
+    node: Node | None = field(repr=False)
     source: str
     value: str
     position: str
@@ -343,8 +397,14 @@ class SliceColumn:
         return all(type_ in ("VARCHAR", "BOOLEAN") for type_ in self.types)
 
     @property
+    def is_complete(self) -> bool:
+        """Return whether all rows have a value, or the label of those without one."""
+        attribute = self.attribute
+        return attribute.is_key or (attribute.is_of_every_item and not attribute.is_plain)
+
+    @property
     def is_quoted(self) -> bool:
-        """Return whether a value may look like a name of the package, such as (none)."""
+        """Return whether a value may be the text (all)."""
         if not self.attribute.is_plain:
             return not self.attribute.built_in and self.attribute.bins is None
         return not all(
@@ -391,18 +451,26 @@ class Slicing:
 
         `names` are the columns of `rows`; the names of the slices are added, and their sort keys.
         """
-        columns = self.columns(of_users)
+        columns = [
+            replace(column, source="members") if column.node is rows else column
+            for column in self.columns(of_users)
+        ]
+        others = {column.source: column for column in columns if column.source != "members"}
         subsets = itertools.product((0, 1), repeat=len(columns)) if self.combinations else ()
         return self.planner.rendered(
             "sliced",
-            {"members": rows, **{column.source: column.node for column in columns}},
+            {
+                "members": rows,
+                **{source: column.node for source, column in others.items() if column.node},
+            },
             name=name,
             names=names,
             of_users=of_users,
+            repeats=any(not column.attribute.is_single for column in columns),
             slice_columns=columns,
             joined={
-                column.source: [identifier(key) for key in self._keys(column.attribute)]
-                for column in columns
+                source: [identifier(key) for key in self._keys(column.attribute)]
+                for source, column in others.items()
             },
             with_positions=with_positions,
             rollups=list(subsets),
@@ -415,7 +483,8 @@ class Slicing:
         """
         keys = self.member_keys(of_users)
         sources = {f"members_{number}": node for number, node in enumerate(members, start=1)}
-        every = self.planner.rendered(
+        every = None if of_users else self._of_every_item()
+        every = every or self.planner.rendered(
             "members",
             sources,
             name="sliced_users" if of_users else "sliced_items",
@@ -427,13 +496,22 @@ class Slicing:
         slices = named = self.sliced(every, keys, name, of_users)
         if any(column.position for column in self.columns(of_users)):
             named = self.sliced(every, [], "slice_positions", of_users, with_positions=True)
-        names = self.planner.rendered(
+        return slices, self.names(named, of_users)
+
+    def _of_every_item(self) -> Node | None:
+        """Return a query with one row per item of the interactions of a user, and its value."""
+        columns = (one for one in self.columns(of_users=False) if one.attribute.is_of_every_item)
+        column = next(columns, None)
+        return None if column is None else column.node
+
+    def names(self, sliced: Node, of_users: bool) -> Node:
+        """Plan the names of the slices of some rows, from `sliced`, with their sort keys."""
+        return self.planner.rendered(
             "slice_names",
-            {"slices": named},
+            {"slices": sliced},
             name="slice_names" if of_users else "item_slice_names",
             slice_columns=self.columns(of_users),
         )
-        return slices, names
 
     def member_keys(self, of_users: bool) -> list[str]:
         """Return the columns that identify the user, or the user and relevant item, of a row.
@@ -466,6 +544,9 @@ class Slicing:
         columns: list[SliceColumn] = []
         nodes: list[Node] = []
         for number, attribute in enumerate(attributes, start=1):
+            if attribute.is_key:
+                columns.append(self._of_key(attribute, number, name, len(attributes) > 1))
+                continue
             node, types = self.values_of(attribute), []
             nodes += [node] if node not in nodes else []
             if attribute.is_plain:
@@ -486,6 +567,22 @@ class Slicing:
             columns.append(column)
         return columns
 
+    def _of_key(
+        self, attribute: Attribute, number: int, name: str, is_numbered: bool
+    ) -> SliceColumn:
+        """Return the column with the values of a column of the key."""
+        source = self.planner.tables["recommendations"].sources[0]
+        types = [of_row(_found(source, attribute.name).type)]
+        return SliceColumn(
+            attribute,
+            f"{name}_{number}" if is_numbered else name,
+            None,
+            "members",
+            identifier(attribute.name),
+            "" if types == ["VARCHAR"] else f"position_{number}",
+            types,
+        )
+
     def _value(self, attribute: Attribute) -> str:
         """Return the name of a column in the query with its values: its own, unless it is a key."""
         keys = {key.lower() for key in self._keys(attribute)}
@@ -501,7 +598,7 @@ class Slicing:
             of_users = attribute.of == "users"
             together = [attribute]
             if of_users and attribute.is_plain:
-                same = (other for other in self.of_users if other.is_plain)
+                same = (other for other in self.of_users if other.is_plain and not other.is_key)
                 together = [other for other in same if other.table == attribute.table]
             names = {other.name: self._value(other) for other in together}
             bins = attribute.bins
@@ -510,6 +607,7 @@ class Slicing:
                 {"attribute": self.read(attribute, names if bins is None else None)},
                 name=f"values_of_{attribute.table if len(together) > 1 else attribute.name}",
                 of_users=of_users,
+                one_value=attribute.of != "items",
                 attribute_keys=", ".join(map(identifier, self._keys(attribute))),
                 **(
                     {"values": [*map(identifier, names.values())]}
@@ -538,8 +636,9 @@ class Slicing:
         if attribute.template is not None:
             reads: dict[str, Node] = {"attribute": self.values_of(attribute)}
             return Plan(self.planner.rendered("repeated_users", reads))
-        read = self.read(attribute)
-        return Plan(self.planner.rendered("uneven_attribute", {"attribute": read}))
+        keys = [identifier(key) for key in self._keys(attribute)]
+        reads = {"attribute": self.read(attribute)}
+        return Plan(self.planner.rendered("uneven_attribute", reads, attribute_keys=keys))
 
     def read(self, attribute: Attribute, names: Mapping[str, str] | None = None) -> Query:
         """Plan the reading of columns with the key columns of their table.

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlmetrics.plan.gaps import Gaps, GapTable
 from sqlmetrics.plan.resampling import percentiles, resample_groups, resampled_means
-from sqlmetrics.plan.result_rows import Shares, ended, lacks_groups, row_groups, rows_of_shares
+from sqlmetrics.plan.result_rows import Shares, ended, group_homes, lacks_groups, rows_of_shares
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.runs import Spread
 from sqlmetrics.plan.sliced import by_user
@@ -82,16 +82,17 @@ def _totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[st
     below: dict[str, GapTable] = {}
     for name, table in wide.tables.items():
         sliced = results.sliced_values(table.node, table.names)
-        reads = {"per_user": sliced}
-        if filled_in := lacks_groups(results):
-            reads["row_groups"] = row_groups(results, table)
+        reads, homes = {"per_user": sliced}, {}
+        if lacks_groups(results):
+            homes = group_homes(results, table)
+            reads |= {home: node for home, (node, _) in homes.items()}
         valued = [column for column in table.columns if column.part != "weight"]
         columns = [vars(column) for column in valued]
         aggregates = results.planner.rendered(
             "totals",
             reads,
             groups=results.groups,
-            filled_in=filled_in,
+            homes_of_groups={home: names for home, (_, names) in homes.items()},
             columns=columns,
             z=results.interval.z,
         )

@@ -171,12 +171,13 @@ def test_the_user_and_the_slice_of_a_row_come_from_one_table(by: str) -> None:
         )
     queries = {cte.alias: cte.this for cte in statement.find_all(exp.CTE)}
     hits = queries["hits"]
-    columns = {column.alias_or_name: column for column in hits.expressions}
-    assert {columns[key].table for key in ("user_id", "item_slice")} == {"item_slices"}
+    home = "month" if by == "month" else "item_slices"  # every item has a month: nothing to add
+    columns = {column.alias_or_name: column.unalias() for column in hits.expressions}
+    assert {columns[key].table for key in ("user_id", "item_slice")} == {home}
     joined = {join.alias_or_name: join.args["on"] for join in hits.args["joins"]}
     assert "lists_by_item" not in joined  # every hit is in a list
     tables = {column.table for column in joined["relevant_users"].find_all(exp.Column)}
-    assert tables == {"relevant_users", "item_slices"}
+    assert tables == {"relevant_users", home}
 
 
 def test_who_is_averaged_over_in_a_slice_of_items(world: sm.Evaluator, parts: Parts) -> None:
@@ -276,3 +277,34 @@ def test_aspects_of_users_have_no_slices_of_items() -> None:
         assert found["country"].unique().tolist() == Parts.SLICES["country"]
         with pytest.raises(UsageError, match="alpha_ndcg reads aspects"):
             evaluator.evaluate(["alpha_ndcg@5"], by_item="decade")
+
+
+def test_slices_by_a_column_of_the_key_and_of_the_interactions() -> None:
+    lists = pd.DataFrame({"user_id": 1, "date": ["x", "y"], "item_id": ["a", "b"], "rank": [1, 1]})
+    rows = [(1, "x", "a", "web"), (1, "y", "c", "app"), (2, "y", "b", None), (2, "y", "d", "web")]
+    truth = pd.DataFrame(rows, columns=["user_id", "date", "item_id", "channel"])
+    with Evaluator(lists, truth, key=("user_id", "date")) as evaluator:
+        by_date = evaluator.evaluate("recall@1", by="date")
+        by_channel = evaluator.evaluate("recall@1", by_item="channel")
+        dropped = evaluator.evaluate("recall(no_recommendations=drop)@1", by="date")
+        for by, message in (("interactions.date", "write date without"), ("model", "in each row")):
+            with pytest.raises(UsageError, match=message):
+                evaluator.evaluate("recall@1", by=by)
+        with pytest.raises(UsageError, match="already in each row of per-user values"):
+            evaluator.per_user("recall@1", by="date")
+    # on y, the list of user 1 has no hit, and user 2 has no list
+    assert by_date[["date", "value", "n_users"]].values.tolist() == [["x", 1, 1], ["y", 0, 2]]
+    assert dropped["n_users"].tolist() == [1, 1]
+    wanted = [["app", 0, 1], ["web", 0.5, 2], ["(none)", 0, 1]]
+    assert by_channel[["channel", "value", "n_users"]].values.tolist() == wanted
+
+
+def test_an_item_of_a_user_with_several_values_is_refused() -> None:
+    rows = [(1, "a", "web"), (1, "a", "app")]
+    truth = pd.DataFrame(rows, columns=["user_id", "item_id", "channel"])
+    settings = {"duplicate_interactions": "set"}
+    with (
+        Evaluator({1: ["a"]}, truth, settings=settings) as evaluator,
+        pytest.raises(sm.DataError, match="column channel: 1 items of users have several values"),
+    ):
+        evaluator.evaluate("recall@1", by_item="interactions.channel")
