@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         UsageError,
     )
     from sqlmetrics.evaluator import Evaluator
+    from sqlmetrics.past.append import append
+    from sqlmetrics.past.trend import trend
     from sqlmetrics.run.one_user import User
     from sqlmetrics.stats.gates import failures
     from sqlmetrics.stats.trackers import values_by_name
@@ -48,6 +50,7 @@ __all__ = [
     "UsageError",
     "User",
     "__version__",
+    "append",
     "description",
     "failures",
     "from_arrays",
@@ -56,6 +59,7 @@ __all__ = [
     "list_slices",
     "list_stages",
     "metric",
+    "trend",
     "values_by_name",
 ]
 
@@ -63,6 +67,7 @@ _MODULES = {
     "Evaluator": "evaluator",
     "TableName": "engines.relation",
     "User": "run.one_user",
+    "append": "past.append",
     "description": "describe.public",
     "failures": "stats.gates",
     "from_arrays": "tables.arrays",
@@ -71,6 +76,7 @@ _MODULES = {
     "list_slices": "describe.public",
     "list_stages": "describe.public",
     "metric": "array_metric",
+    "trend": "past.trend",
     "values_by_name": "stats.trackers",
 }
 

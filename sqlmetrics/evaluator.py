@@ -143,6 +143,7 @@ class Evaluator(OnSession):
         by: Names = None, by_item: Names = None, combinations: bool = False, gap: Names = None,
         ci: IntervalKind = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
         run_ci: bool = False, skip_missing: bool = False, fail_if: str | Iterable[str] = (),
+        past: str | Path | None = None,
     ) -> pd.DataFrame:  # fmt: skip
         """Compute the mean of every metric over its audience.
 
@@ -165,7 +166,10 @@ class Evaluator(OnSession):
             resamples, seed: number of resamples and random seed, shared by all metrics and models.
             run_ci: with "bootstrap", also resample metrics with one value for the whole run.
             skip_missing: omit metrics whose tables or columns were not given, with a warning.
-            fail_if: gates, such as `"ndcg@10 < 0.2"`.
+            fail_if: gates, such as `"ndcg@10 < 0.2"`, or `"ndcg@10 < mean(7) - 2 std(7)"` with the
+                last 7 values in `past`; with fewer values, such a gate is not judged, with a
+                warning.
+            past: the history of results, see `sqlmetrics.append`; e.g. `"metrics.duckdb:results"`.
 
         Returns:
             One row per model, convention, slice, metric and cutoff: `model` and `convention` (if
@@ -185,7 +189,7 @@ class Evaluator(OnSession):
         asked = Request.of(metrics, k, by=by, by_item=by_item, combinations=combinations, gap=gap,
                          ci=ci, confidence=confidence, resamples=resamples, seed=seed,
                          run_ci=run_ci, skip_missing=skip_missing)  # fmt: skip
-        return run.evaluate(self._session, asked, fail_if)
+        return run.evaluate(self._session, asked, fail_if, past)
 
     def verify(
         self, metrics: Metrics = None, k: Cutoffs = None, *, users: int = 100, **options: Any
@@ -219,8 +223,8 @@ class Evaluator(OnSession):
 
         Returns: the rows as tuples in `values`, with the `names` and `kinds` of the columns.
         """
-        gates, asked = options.pop("fail_if", ()), Request.of(metrics, k, **options)
-        return run.rows(self._session, asked, gates)
+        gates, past = options.pop("fail_if", ()), options.pop("past", None)
+        return run.rows(self._session, Request.of(metrics, k, **options), gates, past)
 
     @public
     @recorded

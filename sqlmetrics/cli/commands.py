@@ -18,6 +18,7 @@ from sqlmetrics.cli.arguments import (
     pairs_of,
     with_names,
 )
+from sqlmetrics.cli.history import append_values, is_appended
 from sqlmetrics.cli.output import (
     check_not_parquet,
     comparison,
@@ -85,6 +86,7 @@ def main() -> None:
 @shared.gate_options
 @shared.record_options
 @shared.tracked_output_options
+@shared.history_options
 @shared.option(
     "Checks and gates",
     "--verify",
@@ -101,8 +103,38 @@ def evaluate(metrics: tuple[str, ...], verify: bool, **options: Any) -> None:
     metrics, options = as_recorded("evaluate", metrics, options)
     if verify:
         verify_values(metrics, options)
+    elif is_appended(options):
+        append_values(metrics, options)
     else:
         write_values(metrics, options, per_user=False)
+
+
+_TREND = """
+\b
+Example:
+  sqlmetrics trend metrics.duckdb:results ndcg@10 --by country --last 30
+"""
+
+
+@main.command(epilog=_TREND)
+@click.argument("history")
+@click.argument("metric")
+@click.option("--by", multiple=True, metavar="NAMES", help="Split the changes by these slices.")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Show the last N runs only.")
+@shared.tags_option
+@shared.confidence_option
+@shared.output_options
+def trend(history: str, metric: str, **options: Any) -> None:
+    """Show METRIC, and its changes, over the runs of HISTORY.
+
+    HISTORY is where evaluate --append keeps results: FILE.duckdb:TABLE or FOLDER/. A change is that
+    since the run before. With --by, it is the sum of four columns: within (other values in the
+    slice), mix (another share of users), appeared and disappeared (slices of one of the two runs
+    only).
+    """
+    from sqlmetrics.cli.history import show_trend
+
+    show_trend(history, metric, options)
 
 
 @main.command("per-user")

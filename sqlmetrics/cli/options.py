@@ -436,6 +436,31 @@ tracked_output_options = _output_options(
 )
 
 
+tags_option = click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Tag of a run of a history, e.g. date=2026-11-26.",
+)
+history_options = _options(
+    option(
+        "Output",
+        "--append",
+        is_flag=True,
+        help="Add the rows to a history, -o FILE.duckdb:TABLE or a folder of Parquet files, "
+        "-o FOLDER/. See sqlmetrics trend.",
+    ),
+    tags_option,
+    option(
+        "Output",
+        "--per-user",
+        is_flag=True,
+        help="With --append, also keep the per-user values, for the intervals of trend.",
+    ),
+)
+
+
 record_options = _options(
     click.option(
         "--record",

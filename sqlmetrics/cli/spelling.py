@@ -25,6 +25,8 @@ _COMMANDS = {
 }
 # arguments whose click parameter has a different name
 PARAMETERS = {"k": "cutoffs", "convention": "conventions"}
+# arguments that several options make
+_FORMS = {"past": "-o FILE.duckdb:TABLE --append"}
 _commands: dict[str, click.Command] = {}  # all commands by name; their group registers them
 
 
@@ -45,6 +47,8 @@ def on_command_line(named: Argument | Command) -> str:
         return f"sqlmetrics {_COMMANDS.get(named.name, named.name.replace('_', '-'))}"
     if named.name in ONLY_IN_PYTHON:
         return f"{in_python(named)} in Python"
+    if named.name in _FORMS:
+        return _FORMS[named.name]
     parameter = parameters()[PARAMETERS.get(named.name, named.name)]
     several = isinstance(named.value, list)
     if isinstance(parameter, click.Argument):

@@ -52,7 +52,7 @@ _NOT_GIVEN = {
     *TABLES,
 }
 # arguments that choose the output or a condition of failure
-_OF_FILES = {"path", "name", "force", "per_user", "fail_if"}
+_OF_FILES = {"path", "name", "force", "per_user", "fail_if", "past"}
 _METHODS = {"rows": "evaluate"}
 _ELSEWHERE = "outside DuckDB, this would need another pass over the tables"
 
@@ -106,7 +106,7 @@ class Recorder:
         given = dict(self.given)
         if "baseline" not in session.tables:  # may be the name of a model
             given["baseline"] = plain(self._sources["baseline"])
-        settings, metrics = _settings(requests)
+        settings, metrics = settings_of(requests)
         record: Record = {
             "record": FORMAT,
             "result": cast("ResultName", method),
@@ -279,7 +279,7 @@ def _versions(engine: Engine) -> dict[str, str]:
     }
 
 
-def _settings(requests: Iterable[MetricRequest]) -> tuple[dict[str, Any], list[MetricEntry]]:
+def settings_of(requests: Iterable[MetricRequest]) -> tuple[dict[str, Any], list[MetricEntry]]:
     """Return the settings that all metrics share, and the metrics with their other settings."""
     # a leaderboard requests both values and comparisons
     distinct = {request.label: request for request in requests}

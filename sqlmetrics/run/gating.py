@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import MetricSpec
+from sqlmetrics.past.settings import fingerprints
+from sqlmetrics.record.record import plain, settings_of
 from sqlmetrics.rows import Rows
 from sqlmetrics.run.public_calls import OnSession
 from sqlmetrics.run.session import Session
@@ -54,8 +59,17 @@ def named_models(session: Session) -> list[str] | None:
     return lists.models or None
 
 
-def passed(session: Session, result: Frame, gates: Sequence[Gate], of: Gated) -> Frame:
+def passed(
+    session: Session,
+    result: Frame,
+    gates: Sequence[Gate],
+    of: Gated,
+    requests: Sequence[MetricRequest] = (),
+    past: str | Path | None = None,
+) -> Frame:
     """Return a result whose gates all pass; the session keeps the verdicts.
+
+    `past` is the history that gates of an evaluation, of these requests, compare it with.
 
     Raises:
         GateError: the result fails a gate; the error has the result.
@@ -63,7 +77,21 @@ def passed(session: Session, result: Frame, gates: Sequence[Gate], of: Gated) ->
     """
     if not gates:
         return result
-    rows = result if isinstance(result, Rows) else Rows.of_frame(result)
-    session.verdicts = verdicts(rows, gates, of)
+    rows: Rows = result if isinstance(result, Rows) else Rows.of_frame(result)
+    with contextlib.ExitStack() as stack:
+        of_past = None
+        if past is not None and any(gate.past for gate in gates):
+            from sqlmetrics.past.numbers import of_past as opened
+            from sqlmetrics.past.place import place_of
+
+            slices = [
+                name
+                for name in rows.names[: [*rows.names].index("metric")]
+                if name not in ("model", "convention")
+            ]
+            marks = fingerprints(*settings_of(requests), plain(session.recorder.given["where"]))
+            convention = requests[0].convention
+            of_past = stack.enter_context(opened(place_of(past), slices, marks, convention))
+        session.verdicts = verdicts(rows, gates, of, of_past)
     raise_failed(session.verdicts, result, of)
     return result

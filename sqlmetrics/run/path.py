@@ -49,7 +49,12 @@ if TYPE_CHECKING:
 _SLACK = 1e-9  # for the rounding of values of a user's own metrics
 
 
-def evaluate(session: Session, asked: Request, fail_if: str | Iterable[str] = ()) -> pd.DataFrame:
+def evaluate(
+    session: Session,
+    asked: Request,
+    fail_if: str | Iterable[str] = (),
+    past: str | Path | None = None,
+) -> pd.DataFrame:
     """Compute a request, and return its rows as a data frame.
 
     Raises:
@@ -59,15 +64,22 @@ def evaluate(session: Session, asked: Request, fail_if: str | Iterable[str] = ()
     run, gates = _planned(session, asked, fail_if)
     with own_templates_named(session):
         frame = session.engine.frame(ready(session, run))
-    return gating.passed(session, present(session, frame, run), gates, EVALUATION)
+    shown = present(session, frame, run)
+    return gating.passed(session, shown, gates, EVALUATION, run.requests, past)
 
 
-def rows(session: Session, asked: Request, fail_if: str | Iterable[str] = ()) -> Rows:
+def rows(
+    session: Session,
+    asked: Request,
+    fail_if: str | Iterable[str] = (),
+    past: str | Path | None = None,
+) -> Rows:
     """Compute a request without pandas, and return its rows; raises what `evaluate` raises."""
     run, gates = _planned(session, asked, fail_if)
     with own_templates_named(session):
         rows = session.engine.rows(ready(session, run))
-    return gating.passed(session, present(session, rows, run), gates, EVALUATION)
+    shown = present(session, rows, run)
+    return gating.passed(session, shown, gates, EVALUATION, run.requests, past)
 
 
 def _planned(

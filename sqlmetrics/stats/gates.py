@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import operator
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sqlmetrics.errors import GateError, UsageError, suggestion
+from sqlmetrics.errors import (
+    GateError,
+    SqlmetricsWarning,
+    UsageError,
+    callers_level,
+    suggestion,
+)
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
 from sqlmetrics.rows import Rows
-from sqlmetrics.texts.messages import Message, map_column
+from sqlmetrics.texts.messages import Argument, Message, map_column
 from sqlmetrics.texts.terminal import one_line
 from sqlmetrics.texts.wording import listed
 
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
 
 OF_RUNS = ("n_runs", "std_runs")  # columns of results for models with several runs
 GRAMMAR = "[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%] [where SLICE=VALUE, …]"
+OF_PAST = "mean(7) - 2 std(7)"  # instead of the number, for evaluations
 
 
 @dataclass(frozen=True)
@@ -70,16 +78,39 @@ _OPERATORS: dict[str, tuple[Callable[[float, float], bool], str]] = {
     ">": (operator.gt, "above"),
     ">=": (operator.ge, "at or above"),
 }
+_PLAIN = r"(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)"
+_OF_PAST = r"(?:mean|std)\s*\(\s*\d+\s*\)"
+_TERM = rf"(?:{_PLAIN}\s*\*?\s*{_OF_PAST}|{_OF_PAST}|{_PLAIN})"
 _GATE = re.compile(
-    r"""\s* (?: (?P<model>\S.*?) \s* : \s* )?
+    rf"""\s* (?: (?P<model>\S.*?) \s* : \s* )?
         (?P<spec> [A-Za-z_]\w* (?: \s* \([^()]*\) )? (?: \s* @ \s* [^\s@<>=]+ )? )
         (?: \s+ (?P<column>[A-Za-z_]\w*) )? \s*
         (?P<operator> [<>]=? ) \s*
-        (?P<number> [-+]? (?: \d+ (?:\.\d*)? | \.\d+ ) (?:[eE][-+]?\d+)? ) \s*
-        (?P<percent> % )? \s*
+        (?: (?P<number> [-+]?{_PLAIN} ) \s* (?P<percent> % )?
+          | (?P<past> [-+]?\s*{_TERM} (?: \s*[-+]\s*{_TERM} )* ) ) \s*
         (?: \s where \s+ (?P<slices>\S.*?) \s* )?""",
     re.VERBOSE | re.ASCII,
 )
+
+
+_PART = re.compile(
+    rf"""(?P<sign>[-+])? \s* (?P<number>{_PLAIN})? \s* \*? \s*
+         (?: (?P<name>mean|std) \s* \( \s* (?P<runs>\d+) \s* \) )?""",
+    re.VERBOSE | re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class Past:
+    """A term of a threshold: `factor` times the mean, or standard deviation, of the last runs."""
+
+    factor: float
+    name: str
+    n_runs: int
+
+
+# the number of runs that the past of a row has, and their number of a term; None without a value
+OfPast: TypeAlias = Callable[["Gate", Past, Mapping[str, Any]], tuple[int, float | None]]
 
 
 @dataclass(frozen=True)
@@ -88,7 +119,8 @@ class Gate:
 
     `model` and `k` are None if the gate applies to all models or cutoffs. `metric` is spelled as in
     results. `is_share` is true if the threshold was given in percent; `1%` is stored as 0.01.
-    `slices` are the names and values of the slices that the gate applies to; none for all.
+    `slices` are the names and values of the slices that the gate applies to; none for all. `past`
+    are terms of earlier runs, which are added to the threshold.
     """
 
     text: str
@@ -100,6 +132,7 @@ class Gate:
     threshold: float
     is_share: bool
     slices: tuple[tuple[str, str], ...] = ()
+    past: tuple[Past, ...] = ()
 
     def is_about(self, row: Mapping[str, Any]) -> bool:
         """Return whether the gate applies to a row of a result."""
@@ -175,7 +208,12 @@ def parse_gate(
             + ", ".join(of.columns)
             + suggestion(column, of.columns)
         )
-    number, is_share = float(match["number"]), match["percent"] is not None
+    number, past = _threshold(text, match)
+    is_share = match["percent"] is not None
+    if past and of is not EVALUATION:
+        raise UsageError(
+            f"the gate {text!r} reads past results, which only evaluations have; write a number"
+        )
     if is_share and column not in of.in_percent:
         allowed = (
             f"percentages are allowed only for {', '.join(of.in_percent)}"
@@ -203,7 +241,33 @@ def parse_gate(
         threshold=number / 100 if is_share else number,
         is_share=is_share,
         slices=_slices_of(text, match["slices"]) if match["slices"] else (),
+        past=past,
     )
+
+
+def _threshold(text: str, match: re.Match[str]) -> tuple[float, tuple[Past, ...]]:
+    """Return the number of a threshold, and its terms of the past.
+
+    Raises:
+        UsageError: a term reads too few runs.
+    """
+    if match["past"] is None:
+        return float(match["number"]), ()
+    number, past = 0.0, []
+    for part in _PART.finditer(match["past"]):
+        if not (part["number"] or part["name"]):
+            continue
+        factor = float(part["number"] or 1) * (-1 if part["sign"] == "-" else 1)
+        if not part["name"]:
+            number += factor
+            continue
+        n_runs, least = int(part["runs"]), 2 if part["name"] == "std" else 1
+        if n_runs < least:
+            raise UsageError(
+                f"the gate {text!r}: {part['name']} needs at least {least} runs, not {n_runs}"
+            )
+        past.append(Past(factor, part["name"], n_runs))
+    return number, tuple(past)
 
 
 def _slices_of(text: str, slices: str) -> tuple[tuple[str, str], ...]:
@@ -308,12 +372,21 @@ def failures(frame: pd.DataFrame, gates: str | Iterable[str | Gate]) -> list[str
     return [verdict.sentence for verdict in judged if verdict.problem]
 
 
-def verdicts(result: Rows, gates: Sequence[Gate], of: Gated) -> list[Verdict]:
+def verdicts(
+    result: Rows, gates: Sequence[Gate], of: Gated, of_past: OfPast | None = None
+) -> list[Verdict]:
     """Return the verdict of every gate on every row that it applies to.
 
+    A gate that reads more runs than there are is not judged, with a warning.
+
     Raises:
-        UsageError: a gate applies to no row.
+        UsageError: a gate applies to no row, or reads the past without a history.
     """
+    if of_past is None and (reading := [gate.text for gate in gates if gate.past]):
+        raise UsageError(
+            f"the gate {reading[0]!r} reads past results, but no history is named",
+            remedy=Message("name the history of an evaluation with ", Argument("past", ...)),
+        )
     rows: list[dict[str, Any]] = [
         {
             name: None if value != value else value  # NaN
@@ -331,11 +404,41 @@ def verdicts(result: Rows, gates: Sequence[Gate], of: Gated) -> list[Verdict]:
         chosen = [(number, row) for number, row in enumerate(rows) if gate.is_about(row)]
         if not chosen:
             raise UsageError(f"the gate {gate.text!r} applies to no row{_values(gate, rows)}")
-        found += [
-            Verdict(gate, number, _place(row, slices), row[gate.column], _problem(gate, row))
-            for number, row in chosen
-        ]
+        unknown = []
+        for number, row in chosen:
+            place = _place(row, slices)
+            judged = gate if of_past is None else _with_past(gate, row, of_past)
+            if judged is None:
+                unknown.append(place)
+            else:
+                problem = _problem(judged, row)
+                found.append(Verdict(gate, number, place, row[gate.column], problem))
+        if unknown:
+            _warn_of_past(gate, unknown)
     return found
+
+
+def _with_past(gate: Gate, row: Mapping[str, Any], of_past: OfPast) -> Gate | None:
+    """Add the terms of the past to the threshold of a gate; None if there are too few runs."""
+    threshold = gate.threshold
+    for term in gate.past:
+        n_runs, number = of_past(gate, term, row)
+        if n_runs < term.n_runs or number is None:
+            return None
+        threshold += term.factor * number
+    return replace(gate, threshold=threshold)
+
+
+def _warn_of_past(gate: Gate, places: Sequence[str]) -> None:
+    n_runs = max(term.n_runs for term in gate.past)
+    rows = "row" if len(places) == 1 else "rows"
+    warnings.warn(
+        SqlmetricsWarning(
+            f'the gate "{gate.text}" is not judged for {len(places)} {rows}, e.g. {places[0]}: the '
+            f"history has fewer than {n_runs} runs of this row with the same settings"
+        ),
+        stacklevel=callers_level(),
+    )
 
 
 def raise_failed(judged: Iterable[Verdict], result: Any, of: Gated) -> None:
@@ -401,7 +504,7 @@ def _problem(gate: Gate, row: Mapping[str, Any]) -> str | None:
         shown = f"{_shown(gate, 100 * number, percent)} %"
     else:
         shown = _shown(gate, number, limit)
-    bound = f"{percent:.12g} %" if gate.is_share else f"{limit:.12g}"
+    bound = f"{percent:.12g} %" if gate.is_share else f"{limit:.{6 if gate.past else 12}g}"
     return f"{gate.column} {shown} is {_OPERATORS[gate.operator][1]} {bound}"
 
 

@@ -26,7 +26,7 @@ ARGUMENTS = frozenset({
     "trust_input", "check", "accept", "record", "watch",
     "metrics", "k", "by", "by_item", "combinations", "gap", "skip_missing",
     "ci", "confidence", "resamples", "seed", "run_ci", "test", "correction", "alpha",
-    "numbers", "nearest", "against", "primary", "title", "dialect", "per_user", "force",
+    "past", "numbers", "nearest", "against", "primary", "title", "dialect", "per_user", "force",
     "master",
 })  # fmt: skip
 COMMANDS = frozenset({

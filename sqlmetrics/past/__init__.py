@@ -1,0 +1,1 @@
+"""The history of results: append results, follow a metric over runs, and gates against the past."""
