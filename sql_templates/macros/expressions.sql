@@ -108,7 +108,7 @@ least({{ k }}, {{ n_relevant }}, {{ n_recommended }})
 {%- endfor -%}
 {%- endmacro -%}
 
-{#- The name of a slice as text, also of that without a value; a text (none) counts as no value.
+{#- The name of a slice as text, also of that without a value; a check refuses the text (none).
     `is_all`: the condition that all values of the column are combined, if some rows do; quotes
     distinguish a text (all) from their name. -#}
 {%- macro slice_label(column, value, is_all) -%}

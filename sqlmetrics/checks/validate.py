@@ -124,6 +124,8 @@ def check_run(
             _check_reads(engine, planner, sliced.reads, passed, trusted)
         if sliced.uneven is not None:
             _check_even(engine, planner, sliced.attribute, sliced.uneven, passed)
+        if sliced.named_missing is not None:
+            _check_names(engine, planner, sliced.attribute, sliced.named_missing, passed)
 
 
 def _check_reads(
@@ -244,6 +246,30 @@ def _check_even(
             column=attribute.name,
             examples=examples,
             remedy=_one_value(attribute),
+        )
+    passed.add(plan.root.key)
+
+
+def _check_names(
+    engine: Engine,
+    planner: Planner,
+    attribute: Attribute,
+    plan: Plan,
+    passed: set[str],
+) -> None:
+    """Check that no value of a column is the name of the slice without a value.
+
+    Raises:
+        RowsError: names the column and the number of its rows.
+    """
+    rows = [] if plan.root.key in passed else _records(engine, planner, plan)
+    for row in rows:
+        raise RowsError(
+            f"{attribute.table}, column {attribute.name}: {row['n_found']:,} rows have the text "
+            f"{attribute.missing}, which is the name of the slice without a value",
+            table=attribute.table,
+            column=attribute.name,
+            remedy="leave these values empty (NULL) if they mean that; if not, change the text",
         )
     passed.add(plan.root.key)
 

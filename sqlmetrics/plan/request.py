@@ -152,11 +152,14 @@ class Sliced:
         attribute: the attribute of users or items.
         reads: the query of a built-in or user-defined slice; None for a column.
         uneven: the query for users with several values of a column; None if these are allowed.
+        named_missing: the query for values that are the name of rows without a value; None for
+            columns that are not text.
     """
 
     attribute: Attribute
     reads: Reads | None
     uneven: Plan | None
+    named_missing: Plan | None
 
 
 @dataclass(frozen=True)
@@ -308,4 +311,5 @@ def _sliced(slicing: Slicing, attribute: Attribute) -> Sliced:
     is_column = attribute.table and attribute.of == "interactions"
     if is_column or (attribute.of == "users" and not (attribute.built_in or attribute.is_key)):
         uneven = slicing.uneven(attribute)
-    return Sliced(attribute, reads, uneven)
+    is_text = slicing.is_text(attribute)
+    return Sliced(attribute, reads, uneven, slicing.named_missing(attribute) if is_text else None)

@@ -40,6 +40,7 @@ from sqlmetrics.tables.schema import (
     Table,
     is_number,
     of_row,
+    type_family,
     unreadable_column,
 )
 from sqlmetrics.texts.messages import Argument, Message, give, how_to_give
@@ -138,7 +139,8 @@ def attributes_of(
         MissingTableError: the table of the column was not given.
     """
     attributes = [
-        _key(name, option, user_keys) or _attribute(name, option, catalog, tables, user_keys)
+        _key(name, option, tables, user_keys)
+        or _attribute(name, option, catalog, tables, user_keys)
         for option, names in (("by", by), ("by_item", by_item))
         for name in _names(names, option)
     ]
@@ -169,7 +171,9 @@ def _names(names: str | Iterable[str] | None, option: str) -> list[str]:
     return [str(name).strip() for name in listed]
 
 
-def _key(name: str, option: str, user_keys: Sequence[str]) -> Attribute | None:
+def _key(
+    name: str, option: str, tables: Mapping[str, Table], user_keys: Sequence[str]
+) -> Attribute | None:
     """Return the attribute of a column of the key, if the key has several; else None.
 
     Raises:
@@ -177,7 +181,9 @@ def _key(name: str, option: str, user_keys: Sequence[str]) -> Attribute | None:
     """
     if name.lower() == "model":
         raise UsageError(f"{option}: model is already in each row of the result; omit it")
-    if name.lower() in ("run", "recommendations.run"):
+    lists = tables.get("recommendations")
+    has_runs = lists is not None and any(source.find("run") for source in lists.sources)
+    if has_runs and name.lower() in ("run", "recommendations.run"):
         raise UsageError(
             f"{option}: results are means over the runs of a model; for a row per run, give each "
             "run as a model with a name of its own, such as als_1 and als_2"
@@ -608,7 +614,7 @@ class Slicing:
                 name=f"values_of_{attribute.table if len(together) > 1 else attribute.name}",
                 of_users=of_users,
                 one_value=attribute.of != "items",
-                attribute_keys=", ".join(map(identifier, self._keys(attribute))),
+                attribute_keys=[*map(identifier, self._keys(attribute))],
                 **(
                     {"values": [*map(identifier, names.values())]}
                     if bins is None
@@ -639,6 +645,18 @@ class Slicing:
         keys = [identifier(key) for key in self._keys(attribute)]
         reads = {"attribute": self.read(attribute)}
         return Plan(self.planner.rendered("uneven_attribute", reads, attribute_keys=keys))
+
+    def named_missing(self, attribute: Attribute) -> Plan:
+        """Plan a query for the values of a column that are the name of rows without a value."""
+        reads = {"attribute": self.read(attribute)}
+        return Plan(self.planner.rendered("named_missing", reads, missing=attribute.missing))
+
+    def is_text(self, attribute: Attribute) -> bool:
+        """Return whether a column may hold any text."""
+        if not attribute.is_plain or attribute.is_key or attribute.levels:
+            return False
+        sources = self.planner.tables[attribute.table].sources
+        return any(type_family(_found(source, attribute.name).type) == "text" for source in sources)
 
     def read(self, attribute: Attribute, names: Mapping[str, str] | None = None) -> Query:
         """Plan the reading of columns with the key columns of their table.

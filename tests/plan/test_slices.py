@@ -22,6 +22,7 @@ import sqlmetrics as sm
 from sqlmetrics.errors import (
     DataError,
     MissingTableError,
+    RowsError,
     SqlmetricsError,
     TemplateError,
     UsageError,
@@ -252,6 +253,29 @@ def test_a_column_of_lists_or_truth_is_one_of_their_users() -> None:
         with pytest.raises(UsageError, match=r"arm.*recommendations\.arm or interactions\.arm"):
             evaluator.evaluate(metrics, by="arm")
         assert_same(evaluator.evaluate(metrics, by="interactions.arm"), expected)
+
+
+@pytest.mark.parametrize(
+    ("table", "arguments"),
+    [("users", {"by": "arm"}), ("items", {"by_item": "items.arm"})],
+)
+def test_the_name_of_rows_without_a_value_is_not_a_value(
+    table: str, arguments: dict[str, str]
+) -> None:
+    column = "user_id" if table == "users" else "item_id"
+    given = pd.DataFrame({column: sorted(set(WORLD["interactions"][column]))})
+    given["arm"] = ["(none)", "(none)", None, *["a"] * (len(given) - 3)]
+    with pytest.raises(RowsError, match=r"arm: 2 rows have the text \(none\)") as error:
+        evaluate({**MAIN, table: given}, ["recall@10"], **arguments)
+    assert error.value.table == table
+
+
+def test_a_column_run_of_users_is_a_slice_where_models_have_no_runs() -> None:
+    users = pd.DataFrame({"user_id": [1, 2], "run": ["a", "b"]})
+    lists = pd.DataFrame({"user_id": [1, 2], "item_id": [5, 6], "rank": [1, 1]})
+    truth = pd.DataFrame({"user_id": [1, 2], "item_id": [5, 7]})
+    found = sm.Evaluator(lists, truth, users=users).evaluate("recall@1", by="run")
+    assert dict(zip(found["run"], found["value"], strict=True)) == {"a": 1, "b": 0}
 
 
 def uneven(table: str, values: Mapping[int, list[Any]]) -> Tables:

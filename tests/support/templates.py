@@ -513,6 +513,10 @@ def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
     for name in ("country", "recommendations.score", "activity"):
         slices = slicing(plans, [name])
         yield f"uneven {name} {where}", slices.uneven(slices.of_users[0])
+    yield (
+        f"named missing {where}",
+        slicing(plans, ["country"]).named_missing(slicing(plans, ["country"]).of_users[0]),
+    )
     for test, interval in itertools.product(
         TESTS if plans.several_models and plans.dialect == NATIVE else (), (NORMAL, BOOTSTRAP)
     ):
