@@ -131,7 +131,7 @@ def _asked(result: str) -> dict[str, Any]:
     return {
         name: _shape(parameters()[PARAMETERS.get(name, name)])
         for name in inspect.signature(getattr(Evaluator, result)).parameters
-        if name not in ("self", "fail_if")
+        if name not in ("self", "fail_if", "past")
     }
 
 

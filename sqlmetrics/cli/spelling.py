@@ -21,6 +21,7 @@ OPTIONS = {
 ONLY_IN_PYTHON = frozenset({"connection", "watch"})
 # methods that correspond to an option of another command
 _COMMANDS = {
+    "append": "evaluate … -o FILE.duckdb:TABLE --append",
     "write_per_user": "per-user -o FOLDER",
 }
 # arguments whose click parameter has a different name

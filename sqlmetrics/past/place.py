@@ -18,6 +18,7 @@ from sqlmetrics.engines.database_files import is_database
 from sqlmetrics.errors import DataError, SqlmetricsWarning, UsageError, callers_level
 from sqlmetrics.files import whole_file
 from sqlmetrics.sql.quoting import identifier, literal, path_pattern
+from sqlmetrics.texts.messages import Command, Message
 
 FORMS = "FILE.duckdb:TABLE or FOLDER/"
 OF_USERS = "_per_user"  # what the name of the table of per-user values adds
@@ -79,8 +80,7 @@ class Place(ABC):
     def _nothing(self) -> DataError:
         return DataError(
             f"there is no history {self.text}",
-            remedy="add results to it with sqlmetrics evaluate … -o "
-            f"{self.text} --append, or with sqlmetrics.append",
+            remedy=Message("append results to it with ", Command("append")),
         )
 
     def _check_columns(self, what: str, there: Mapping[str, str], new: Mapping[str, str]) -> None:

@@ -16,6 +16,7 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.stats.gates import OF_RUNS
 from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.texts.messages import Command, Message
 from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
@@ -131,7 +132,9 @@ def check_is_history(connection: duckdb.DuckDBPyConnection, place: Place) -> lis
     if missing := [name for name in needed if name not in columns]:
         raise DataError(
             f"{place.text} is not a history of results: there is no column {missing[0]}",
-            remedy="name the table or folder that --append writes to",
+            remedy=Message(
+                "name the table or folder that results are appended to with ", Command("append")
+            ),
         )
     return columns
 

@@ -30,7 +30,7 @@ ARGUMENTS = frozenset({
     "master",
 })  # fmt: skip
 COMMANDS = frozenset({
-    "evaluate", "per_user", "compare", "check", "sql", "write_per_user",
+    "evaluate", "per_user", "compare", "check", "sql", "write_per_user", "append",
 })  # fmt: skip
 
 # Python code for arguments that only the command line has; {} is the value
@@ -40,6 +40,7 @@ _ONLY_OPTIONS = {
 }
 # commands without a method of the same name
 _CALLS = {
+    "append": "sqlmetrics.append(…)",
     "write_per_user": "Evaluator.write_parquet(folder, …, per_user=True)",
 }
 

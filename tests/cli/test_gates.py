@@ -285,7 +285,7 @@ def test_mistakes_on_the_command_line() -> None:
     assert "nothing.toml cannot be read" in run("test", "nothing.toml", code=2).stderr
     for arguments, message in {
         ("--treads", "2"): "No such option '--treads'",
-        ("--per-user",): "No such option '--per-user'. It is an option of sql, demo.",
+        ("--physical",): "No such option '--physical'. It is an option of sql.",
         ("-o", "x.parquet"): "verdicts cannot be written as Parquet",
     }.items():
         assert message in run("test", written(SUITE), *arguments, code=2).stderr

@@ -278,8 +278,8 @@ APPEND = ["recall@2", "-o", PLACES[0], "--append"]
 
 
 def test_the_command_appends_and_shows_the_trend() -> None:
-    run(*APPEND, "n_hits@2", "--tag", "date=2026-11-26", "--per-user")
-    run(*APPEND, "n_hits@2", "--tag", "date=2026-11-27", "--per-user")
+    run(*APPEND, "map@2", "--tag", "date=2026-11-26", "--per-user")
+    run(*APPEND, "map@2", "--tag", "date=2026-11-27", "--per-user")
     shown = CliRunner().invoke(main, ["trend", PLACES[0], "recall@2", "--format", "csv"])
     frame = pd.read_csv(io.StringIO(shown.stdout))
     assert [*frame["tags"]] == ["date=2026-11-26", "date=2026-11-27"]

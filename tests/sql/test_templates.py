@@ -44,6 +44,7 @@ from tests.support.templates import (
     all_plans,
     demo_queries,
     file_of,
+    history_queries,
     names_read,
     names_set_in,
     nodes_of,
@@ -219,6 +220,8 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
     rendered.pop("")
     for template, text in demo_queries():
         rendered[f"demo/{template}.sql.j2"] = {text}
+    for template, text in history_queries():
+        rendered.setdefault(f"trend/{template}.sql.j2", set()).add(text)
     template = environment().get_template("inputs/uneven_lists.sql.j2")
     rendered["inputs/uneven_lists.sql.j2"] = {
         template.render(relation="some_table", columns=columns, where=where)
@@ -267,7 +270,7 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
             rendered.setdefault("inputs/unread_relevance.sql.j2", set()).add(text)
     for text in {text for texts in rendered.values() for text in texts}:
         assert isinstance(sqlglot.parse_one(text, read="duckdb"), sqlglot.exp.Query)
-    others = {"results", "report", "record", "inputs", "demo", "user", *INSTEAD}
+    others = {"results", "report", "record", "inputs", "demo", "user", "trend", *INSTEAD}
     files = {path.relative_to(ROOT).as_posix() for path in FILES if path.parent.name in others}
     of_results = [one for one in CATALOG.alternatives if one not in ALTERNATIVES]
     files |= {f"{alternative.template_path}.sql.j2" for alternative in of_results}

@@ -44,7 +44,7 @@ from sqlmetrics.run import demo
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Plan, Rendered
 from sqlmetrics.sql.template_names import Keys
-from sqlmetrics.sql.templates import environment
+from sqlmetrics.sql.templates import environment, render_file
 from sqlmetrics.stats.gaps import GAPS
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.tables.schema import ATTRIBUTES, Source, SourceColumn, Table
@@ -701,3 +701,28 @@ def demo_queries() -> Iterator[tuple[str, str]]:
         yield template, demo._render(template, {**context, "model": None})
     for model in demo._MODELS:
         yield model.template, demo._render(model.template, {**context, "model": model})
+
+
+def history_queries() -> Iterator[tuple[str, str]]:
+    """Yield the queries of a history of results, with and without slices and values of users."""
+    run = {"run_id": "r1", "run_at": "2026-11-26 02:00:00", "version": "0.1.0"}
+    for full in (False, True):
+        slices, k = (["country", "the age"], None) if full else ([], 10)
+        quoted = ["country", '"the age"'] if full else []
+        tags = {"env": "live", "it's": "x"} if full else {}
+        context: dict[str, Any] = {
+            **run, "tags": tags, "slices": slices, "others": ["device"] if full else [],
+            "metric": "ndcg", "k": k, "z": 1.96, "last": 30 if full else None,
+            "several_models": full, "further": {"n_runs": "BIGINT"} if full else {},
+            "users": ["user_id"], "convention": None if full else "standard", "long": full,
+            "sources": [{"column": name, "metric": name, "k": k} for name in ("ndcg", "map")],
+            "kept": full, "pooled": full, "judged": "chosen" if full else "runs",
+            "quoted_users": ["user_id"], "quoted_slices": quoted, "kept_users": "kept.user_id",
+            "groups": ["fingerprint", "convention", "model", *quoted, "k"], "column": "value",
+            "n_runs": 7,
+        }  # fmt: skip
+        for path in sorted(ROOT.glob("trend/*.j2")):
+            yield (
+                path.name.removesuffix(".sql.j2"),
+                render_file(f"trend/{path.name.removesuffix('.sql.j2')}", context),
+            )
