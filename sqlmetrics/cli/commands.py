@@ -107,11 +107,15 @@ def evaluate(metrics: tuple[str, ...], verify: bool, **options: Any) -> None:
 
 @main.command("per-user")
 @shared.question_options
+@shared.long_option
 @shared.check_option
 @shared.record_options
 @shared.output_options
 def per_user(metrics: tuple[str, ...], **options: Any) -> None:
-    """Compute the per-user values of METRICS."""
+    """Compute the per-user values of METRICS.
+
+    The result has one row per user, with a column per metric and cutoff.
+    """
     metrics, options = as_recorded("per_user", metrics, options)
     write_values(metrics, options, per_user=True)
 
@@ -343,6 +347,7 @@ def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
 @shared.question_options
 @shared.summary_options
 @shared.option("Metrics", "--per-user", is_flag=True, help="Print the statement of per-user.")
+@shared.long_option
 @shared.option(
     "Metrics",
     "--dialect",
@@ -384,6 +389,8 @@ def sql(
             raise UsageError(
                 f"{option_name} applies to means over users only; remove it or --per-user"
             )
+    if options["long"] and not per_user:
+        raise UsageError("--long applies to per-user values only; add --per-user")
     with evaluator_of(options) as evaluator:
         text = evaluator.sql(
             per_user=per_user,

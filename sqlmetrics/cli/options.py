@@ -347,6 +347,12 @@ against_option = _metric(
     help="Model to test the others against, instead of the best one of each metric.",
 )
 
+long_option = _metric(
+    "--long",
+    is_flag=True,
+    help="Per-user values with a row per cutoff, and the cutoff in the column k.",
+)
+
 alpha_option = _metric(
     "--alpha",
     type=float,

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.metrics.spec import MetricSpec, unique
+from sqlmetrics.metrics.spec import labelled, unique
 from sqlmetrics.stats.paired_tests import adjusted_within
 from sqlmetrics.texts.messages import SEVERAL_MODELS, Message
 
@@ -123,7 +123,7 @@ def leaderboard(
         raise UsageError(f"alpha must be between 0 and 1, not {alpha!r}")
     board = _Board.read(values)
     higher = {metric: _direction(metric, better) for metric, _ in board.keys}
-    labels = {key: str(MetricSpec(key[0], cutoff=key[1])) for key in board.keys}
+    labels = {key: labelled(*key) for key in board.keys}
     own = [name for label in labels.values() for name in (label, *_further(label))]
     several_runs = "n_runs" in values.columns
     taken = {"n_users", *own, *(["n_runs"] if several_runs else [])}
@@ -234,9 +234,8 @@ class _Board:
         cells = zip(groups, frame["model"], keys, frame["value"], strict=True)
         for number, (group, model, key, value) in enumerate(cells):
             if (group, model, key) in seen:
-                label = MetricSpec(key[0], cutoff=key[1])
                 raise DataError(
-                    f"{model} has several values of {label}"
+                    f"{model} has several values of {labelled(*key)}"
                     + "".join(f", {n}={v}" for n, v in zip(columns, group, strict=True))
                     + "; pass one row per model, metric and cutoff"
                 )

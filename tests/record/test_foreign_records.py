@@ -30,7 +30,7 @@ MAY_SET = {
     **dict.fromkeys(
         ["metrics", *replay.OPTIONS, "cutoffs", "conventions", "fallback", "settings", "columns",
          "key", "where", "templates", "by", "by_item", "skip_missing",
-         "combinations", "gap", "ci", "confidence", "resamples", "seed", "run_ci",
+         "long", "combinations", "gap", "ci", "confidence", "resamples", "seed", "run_ci",
          "test", "correction", "alpha", "against", "accept"],
         True,
     ),
