@@ -436,6 +436,12 @@ def _output_options(formats: Sequence[str], more: str = "") -> Callable[[Any], A
     )
 
 
+columns_option = click.option(
+    "--columns",
+    "shown",
+    metavar="NAMES|all",
+    help="Comma-separated columns of the result to show or write, or all.",
+)
 output_options = _output_options(_GENERAL)
 tracked_output_options = _output_options(
     CHOICES, " mlflow and dvc are JSON files of values for these trackers."

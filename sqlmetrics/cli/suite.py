@@ -39,7 +39,17 @@ NAME = "name"
 PASSED, FAILED = "pass", "FAIL"
 # parameters that choose the output, which is that of the command test
 _OF_OUTPUT = {
-    *("kind", "digits", "output", "force", "record", "from_record", "trust_record", "verify"),
+    *(
+        "kind",
+        "digits",
+        "shown",
+        "output",
+        "force",
+        "record",
+        "from_record",
+        "trust_record",
+        "verify",
+    ),
     "help",
 }
 # parameters that choose where statements run and where their data go

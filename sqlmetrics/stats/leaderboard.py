@@ -124,7 +124,7 @@ def leaderboard(
     board = _Board.read(values)
     higher = {metric: _direction(metric, better) for metric, _ in board.keys}
     labels = {key: labelled(*key) for key in board.keys}
-    own = [name for label in labels.values() for name in (label, *_further(label))]
+    own = [name for label in labels.values() for name in (label, *further_columns(label))]
     several_runs = "n_runs" in values.columns
     taken = {"n_users", *own, *(["n_runs"] if several_runs else [])}
     if clash := taken.intersection(board.columns):
@@ -191,7 +191,7 @@ def _spread_of(label: str) -> str:
     return f"{label} std_runs"
 
 
-def _further(label: str) -> tuple[str, ...]:
+def further_columns(label: str) -> tuple[str, ...]:
     """Return the columns that belong to a column of values."""
     return _mark_of(label), *_ends_of(label), _spread_of(label)
 

@@ -461,7 +461,7 @@ def test_values_outside_the_declared_range(
             with pytest.warns(sm.SqlmetricsWarning, match=f"doubled: {what} {told}doubled.sql.j2"):
                 call("doubled@1")
         with pytest.warns(sm.SqlmetricsWarning, match=f"doubled: the value 2 is {told}"):
-            evaluator.per_user("doubled@1", long=True)
+            evaluator.per_user("doubled@1")
 
 
 def test_values_at_the_ends_of_the_declared_range(tmp_path: Path) -> None:

@@ -37,8 +37,8 @@ MAY_SET = {
     **dict.fromkeys(
         ["trust_input", "engine", "master", "threads", "memory_limit", "temp_directory",
          "temp_limit", "fail_if", "fail_on_warnings", "record", "from_record",
-         "trust_record", "kind", "scored", "database", "digits", "output", "force", "check",
-         "verify"],
+         "trust_record", "kind", "shown", "scored", "database", "digits", "output", "force",
+         "check", "verify"],
         False,
     ),
 }  # fmt: skip
