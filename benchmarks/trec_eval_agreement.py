@@ -70,8 +70,8 @@ def main() -> int:
             score = float(value) if options.by == "score" else -float(value)
             lists.setdefault(str(user), {})[str(item)] = score
         with sm.Evaluator(frame, table, convention="trec_eval") as evaluator:
-            users = evaluator.per_user([*AT_K, *OF_LIST], k=CUTOFFS)
-            whole_users = evaluator.per_user([*WHOLE])
+            users = evaluator.per_user([*AT_K, *OF_LIST], k=CUTOFFS, long=True)
+            whole_users = evaluator.per_user([*WHOLE], long=True)
         whole = binding.evaluate(lists)
         pairs = [(whole, m, ours(whole_users, name, None)) for name, m in WHOLE.items()]
         for k in CUTOFFS:

@@ -168,7 +168,9 @@ def five_users() -> list[str]:
         wide = wide.reindex(order)[[names.get(name, name) for name in METRICS]]
         parts.append(of_frame(wide.reset_index().rename(columns={"f_beta": "f1"})) + "\n")
         parts.append(AVERAGE_PRECISION)
-        averages = by_user.pivot(index="convention", columns="user_id", values="map").reindex(order)
+        averages = by_user.pivot(index="convention", columns="user_id", values=f"map@{K}").reindex(
+            order
+        )
         means = values[values["metric"] == "map"].set_index("convention")["value"]
         averages = averages.assign(mean=means).dropna(how="all")
         parts.append(of_frame(averages.reset_index()) + "\n")

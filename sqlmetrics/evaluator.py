@@ -230,7 +230,7 @@ class Evaluator(OnSession):
     @recorded
     def per_user(
         self, metrics: Metrics = None, k: Cutoffs = None, *, by: Names = None,
-        by_item: Names = None, skip_missing: bool = False,
+        by_item: Names = None, skip_missing: bool = False, long: bool = False,
     ) -> pd.DataFrame:  # fmt: skip
         """Compute the per-user values.
 
@@ -238,13 +238,18 @@ class Evaluator(OnSession):
 
         Args:
             metrics, k, by, by_item, skip_missing: see `evaluate`.
+            long: one row per cutoff, with the cutoff in `k` and one column per metric (`ndcg`).
 
         Returns:
-            One row per model, convention, user, slice and cutoff, in this order; see `evaluate`.
-            The columns end with one per metric. A value is missing if the metric was not requested
-            at this cutoff, is undefined for the user, or does not have the user in its audience.
+            One row per model, convention, user and slice, in this order; see `evaluate`. The
+            columns of users have their names in the recommendations, such as `userId`. The columns
+            end with one per metric and cutoff: `ndcg@10`, or `ndcg` for whole lists. A value is
+            missing if the metric was not requested under this convention (or at this cutoff, with
+            `long`), is undefined for the user, or does not have the user in its audience.
         """
-        asked = Request.of(metrics, k, True, by=by, by_item=by_item, skip_missing=skip_missing)
+        asked = Request.of(
+            metrics, k, True, by=by, by_item=by_item, skip_missing=skip_missing, long=long
+        )
         return run.per_user(self._session, asked)
 
     @public

@@ -43,6 +43,13 @@ class Rows:
         values = [tuple(row[number] for number in kept) for row in self.values]
         return Rows(columns[0], columns[1], values)
 
+    def only(self, names: Sequence[str]) -> Rows:
+        """Return the rows with some columns, in the given order."""
+        places = [list(self.names).index(name) for name in names]
+        columns = [[part[place] for place in places] for part in (self.names, self.kinds)]
+        values = [tuple(row[place] for place in places) for row in self.values]
+        return Rows(columns[0], columns[1], values)
+
     @classmethod
     def of_records(cls, records: Sequence[Mapping[str, Any]], prose: Collection[str] = ()) -> Rows:
         """Convert one or more records with the same names; columns of integers are counts."""

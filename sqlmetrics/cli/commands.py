@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from sqlmetrics.cli.arguments import (
     pairs_of,
     with_names,
 )
+from sqlmetrics.cli.formats import rendered
 from sqlmetrics.cli.history import append_values, is_appended
 from sqlmetrics.cli.output import (
     check_not_parquet,
@@ -85,6 +87,7 @@ def main() -> None:
 @shared.check_option
 @shared.gate_options
 @shared.record_options
+@shared.columns_option
 @shared.tracked_output_options
 @shared.history_options
 @shared.option(
@@ -139,11 +142,16 @@ def trend(history: str, metric: str, **options: Any) -> None:
 
 @main.command("per-user")
 @shared.question_options
+@shared.long_option
 @shared.check_option
 @shared.record_options
+@shared.columns_option
 @shared.output_options
 def per_user(metrics: tuple[str, ...], **options: Any) -> None:
-    """Compute the per-user values of METRICS."""
+    """Compute the per-user values of METRICS.
+
+    The result has one row per user, with a column per metric and cutoff.
+    """
     metrics, options = as_recorded("per_user", metrics, options)
     write_values(metrics, options, per_user=True)
 
@@ -156,6 +164,7 @@ def per_user(metrics: tuple[str, ...], **options: Any) -> None:
 @shared.option(
     "Checks and gates", "--strict", is_flag=True, help="Exit with code 1 on warnings too."
 )
+@shared.columns_option
 @shared.output_options
 def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
     """Check the tables for data problems.
@@ -180,7 +189,8 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
             findings.extend(evaluator.findings(**asked))
         return rows_of(findings, on_command_line)
 
-    write(options, compute, render=render_findings, opened=evaluator_or_error(options))
+    render = render_findings if options["shown"] is None else rendered
+    write(options, compute, render=render, opened=evaluator_or_error(options))
     worst = {"error", "warning"} if strict else {"error"}
     if worst & {finding.level for finding in findings}:
         click.get_current_context().exit(1)
@@ -195,17 +205,35 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
 @shared.check_option
 @shared.gate_options
 @shared.record_options
+@shared.columns_option
 @shared.output_options
 def compare(metrics: tuple[str, ...], **options: Any) -> None:
     """Compare every model with a baseline, user by user.
 
     Pass the name of the baseline model with --baseline. A gate (--fail-if) tests the column
     difference unless it names another one (ci_low, ci_high, value, p_adjusted, …). A NUMBER with %
-    is relative to the value of the baseline.
+    is relative to the value of the baseline. In a table, the result has the columns that fit into
+    a terminal; --columns all shows the others.
     """
+    from sqlmetrics.cli.layout import render_comparison
+
     metrics, options = as_recorded("compare", metrics, options)
+    how = f"{_test_of(options)}p < {1 - options['confidence']:.3g}"
     options, compute = comparison(metrics, options)
-    write(options, compute)
+
+    def render(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
+        if kind != "table" or options["shown"] is not None:
+            return rendered(frame, kind, digits)
+        return render_comparison(frame, digits, 1 - options["confidence"], how)
+
+    write(options, compute, render=render)
+
+
+def _test_of(options: Mapping[str, Any]) -> str:
+    """Return the words for the test and the correction of the options."""
+    correction = {"holm": "Holm-adjusted ", "bh": "Benjamini-Hochberg-adjusted ", "none": ""}
+    test = {"t": "paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
+    return f"{test.get(options['test'], options['test'])}, {correction[options['correction']]}"
 
 
 _SUITE = """
@@ -256,6 +284,7 @@ def run_tests(file: str, typed: tuple[str, ...], trust_file: bool, **options: An
 @shared.resampling_options
 @shared.check_option
 @shared.record_options
+@shared.columns_option
 @shared.output_options
 def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     """Rank the models by METRICS.
@@ -268,12 +297,9 @@ def leaderboard(metrics: tuple[str, ...], **options: Any) -> None:
     from sqlmetrics.cli.paper import display_names
 
     metrics, options = as_recorded("leaderboard", metrics, options)
-    correction = {"holm": "Holm-adjusted ", "bh": "Benjamini-Hochberg-adjusted ", "none": ""}
-    test = {"t": "paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
     than, sign = ("the best", ">=") if options["against"] is None else (options["against"], "<")
     how = (
-        f"{test.get(options['test'], options['test'])}, {correction[options['correction']]}"
-        f"p {sign} {options['alpha']:g}; metrics of the whole run are not tested"
+        f"{_test_of(options)}p {sign} {options['alpha']:g}; metrics of the whole run are not tested"
     )
     names: dict[str, str] = {}
 
@@ -375,6 +401,7 @@ def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
 @shared.question_options
 @shared.summary_options
 @shared.option("Metrics", "--per-user", is_flag=True, help="Print the statement of per-user.")
+@shared.long_option
 @shared.option(
     "Metrics",
     "--dialect",
@@ -416,6 +443,8 @@ def sql(
             raise UsageError(
                 f"{option_name} applies to means over users only; remove it or --per-user"
             )
+    if options["long"] and not per_user:
+        raise UsageError("--long applies to per-user values only; add --per-user")
     with evaluator_of(options) as evaluator:
         text = evaluator.sql(
             per_user=per_user,

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from sqlmetrics.cli import markdown, paper
 from sqlmetrics.cli.tables import Marks, is_missing, table_text, texts_of
-from sqlmetrics.errors import UsageError
+from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.rows import Rows
+from sqlmetrics.stats.leaderboard import further_columns
 from sqlmetrics.texts.terminal import one_line, visible_json
 from sqlmetrics.texts.wording import rounded
 
@@ -83,6 +84,29 @@ def rows_of(result: Result) -> Rows:
 def rendered(result: Result, name: str, digits: int | None) -> str:
     """Return a result as text in the format of a name."""
     return FORMATS[name].render(result, digits)
+
+
+def with_columns(result: Result, names: str | None) -> Result:
+    """Return a result with the columns of --columns: names between commas, None and "all" for all.
+
+    A column of a leaderboard comes with those of its marks, intervals and spread.
+
+    Raises:
+        UsageError: there is no such column.
+    """
+    if names is None or names.strip().lower() == "all":
+        return result
+    there = list(map(str, result.names if isinstance(result, Rows) else result.columns))
+    chosen: list[str] = []
+    for name in dict.fromkeys(part.strip() for part in re.split(r",(?![^(]*\))", names)):
+        if name not in there:
+            raise UsageError(
+                f"--columns: there is no column {name!r}{suggestion(name, there)}; the result has "
+                + ", ".join(there)
+            )
+        chosen += [name, *(one for one in further_columns(name) if one in there)]
+    chosen = list(dict.fromkeys(chosen))
+    return result.only(chosen) if isinstance(result, Rows) else result[chosen]
 
 
 def has_summary(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Lay out leaderboards, and the findings of `check`."""
+"""Lay out leaderboards, comparisons, and the findings of `check`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.cli.formats import FORMATS, TableFormat
-from sqlmetrics.cli.tables import Marks, is_missing, texts_of
+from sqlmetrics.cli.tables import SIGNIFICANT, Marks, is_missing, table_text, texts_of
 from sqlmetrics.errors import example_rows
+from sqlmetrics.metrics.spec import labelled
 from sqlmetrics.rows import Rows
 from sqlmetrics.stats.leaderboard import interval_columns, marked_columns, spread_columns
 from sqlmetrics.texts.terminal import one_line, visible
@@ -70,6 +71,33 @@ def render_leaderboard(
         text = format_.board(cells, marks, frame, names or {}, blocks or {})
     legend = _legend(marks, how, than, format_, plus_minus)
     return text + format_.note.format(legend) if legend else text
+
+
+# columns of a comparison in a table, after the slices; `p` is p_adjusted
+_COMPARED = ("metric", "model", "value", "difference", "ci_low", "ci_high", "p_adjusted")
+
+
+def render_comparison(frame: pd.DataFrame, digits: int | None, alpha: float, how: str) -> str:
+    """Lay out a comparison as a table for a terminal, with a mark at significant differences.
+
+    Args:
+        frame: the result of `Evaluator.compare`.
+        alpha: a difference is significant if its adjusted p-value is below it.
+        how: describes the test in the legend.
+    """
+    names = list(frame.columns)
+    cutoffs = frame["k"].astype(object).where(frame["k"].notna(), None)
+    labels = list(map(labelled, frame["metric"], cutoffs))
+    shown = frame.assign(metric=labels)[[*names[: names.index("metric")], *_COMPARED]]
+    marks = {
+        list(shown.columns).index("difference"): [
+            SIGNIFICANT if p < alpha else "" for p in frame["p_adjusted"].astype("float64")
+        ]
+    }
+    cells = texts_of(Rows.of_frame(shown.rename(columns={"p_adjusted": "p"})), digits)
+    text = table_text(cells, marks if any(map(any, marks.values())) else {})
+    baseline = " and ".join(map(one_line, frame["baseline"].astype(str).unique()))
+    return f"{text}* differs significantly from {baseline} ({how})\n" if frame.size else text
 
 
 def _with_halves(cells: Rows, column: int, halves: Sequence[float], digits: int | None) -> Rows:

@@ -347,6 +347,12 @@ against_option = _metric(
     help="Model to test the others against, instead of the best one of each metric.",
 )
 
+long_option = _metric(
+    "--long",
+    is_flag=True,
+    help="Per-user values with a row per cutoff, and the cutoff in the column k.",
+)
+
 alpha_option = _metric(
     "--alpha",
     type=float,
@@ -430,6 +436,12 @@ def _output_options(formats: Sequence[str], more: str = "") -> Callable[[Any], A
     )
 
 
+columns_option = click.option(
+    "--columns",
+    "shown",
+    metavar="NAMES|all",
+    help="Comma-separated columns of the result to show or write, or all.",
+)
 output_options = _output_options(_GENERAL)
 tracked_output_options = _output_options(
     CHOICES, " mlflow and dvc are JSON files of values for these trackers."

@@ -22,6 +22,7 @@ from sqlmetrics.cli.formats import (
     has_summary,
     rendered,
     rows_of,
+    with_columns,
 )
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
 from sqlmetrics.texts.terminal import say, show
@@ -157,8 +158,9 @@ def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: b
         values = {name: value for name, value in asked.items() if name != "fail_if"}
         evaluator.write_parquet(path, per_user=per_user, force=options["force"], **values)
 
-    if asked.get("fail_if") and str(options["output"]).endswith(".parquet"):
-        write(options, compute)  # the gates judge the rows, which the engine would not return
+    in_memory = asked.get("fail_if") or options["shown"] is not None
+    if in_memory and options["engine"] != "spark" and _is_parquet(options):
+        write(options, compute)  # gates and --columns need the rows, which the engine would write
     elif options["engine"] != "spark" and not per_user:
         write(options, means, write_parquet)
     elif options["engine"] != "spark":
@@ -167,6 +169,10 @@ def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: b
         _write_with_spark(options, write_parquet)
     else:
         write(options, compute)
+
+
+def _is_parquet(options: Mapping[str, Any]) -> bool:
+    return str(options["output"]).endswith(".parquet")
 
 
 def verify_values(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
@@ -218,6 +224,8 @@ def _write_with_spark(
 ) -> None:
     """Let Spark write a folder of Parquet files to a path or URI."""
     target = options["output"]
+    if options["shown"] is not None:
+        raise UsageError("--columns does not apply to Spark, which writes all columns; remove it")
     named = Path(target).suffix and "://" not in target
     kind = format_of(Path(target), options["kind"]) if named else options["kind"]
     if kind not in (None, "parquet"):
@@ -252,13 +260,16 @@ def write(
     path = None if target in (None, "-") else Path(target)
     given = options["kind"]
     kind = (given or default_format()) if path is None else format_of(path, given)
+    shown = options.get("shown")
+    if shown is not None and FORMATS[kind].only_values:
+        raise UsageError(f"--columns does not apply to --format {kind}, which has no columns")
     gates = Gates(options)
     with record_kept(options) as keep:
         with opened or evaluator_of(options) as evaluator:
             if path is None:
                 result = gates.result_of(compute, evaluator)
                 keep(evaluator, result)
-                text = gates.text(result, kind, options["digits"], render)
+                text = gates.text(with_columns(result, shown), kind, options["digits"], render)
             elif kind == "parquet" and write_parquet is not None:
                 gates.result_of(lambda opened: write_parquet(opened, path), evaluator)
                 keep(evaluator, path)
@@ -266,11 +277,12 @@ def write(
                 with whole_file(path, options["force"]) as temporary:
                     result = gates.result_of(compute, evaluator)
                     keep(evaluator, result)
+                    chosen: Any = with_columns(result, shown)
                     if kind == "parquet":
-                        result.attrs.clear()  # so that equal values give equal files
-                        result.to_parquet(temporary, index=False)
+                        chosen.attrs.clear()  # so that equal values give equal files
+                        chosen.to_parquet(temporary, index=False)
                     else:
-                        text = gates.text(result, kind, options["digits"], render)
+                        text = gates.text(chosen, kind, options["digits"], render)
                         temporary.write_text(text, encoding="utf-8")
         if path is None:
             show(text, FORMATS[kind].kind)
@@ -305,7 +317,7 @@ def evaluator_or_error(options: Mapping[str, Any]) -> Iterator[Evaluator | DataE
 
 def check_not_parquet(options: Mapping[str, Any], what: str) -> None:
     """Raise a UsageError if the output is a Parquet file."""
-    if str(options["output"]).endswith(".parquet"):
+    if _is_parquet(options):
         *others, last = [suffix for suffix in SUFFIXES if suffix not in PARQUET.suffixes]
         raise UsageError(
             f"-o: {what} cannot be written as Parquet; use {', '.join(others)} or {last}"

@@ -42,6 +42,7 @@ _OF_OUTPUT = {
     *(
         "kind",
         "digits",
+        "shown",
         "output",
         "force",
         "record",

@@ -1,8 +1,8 @@
 """Lay out tables for a terminal, without shortening a name, key or number.
 
 A table that is too wide for the terminal has narrower borders; then its prose is wrapped. If it is
-still too wide, a leaderboard is split into tables of some columns, and every other table is shown
-as records, one below the other.
+still too wide, a result is split into tables of some columns, so that its rows can be compared, and
+a list with prose is shown as records, one below the other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 Marks: TypeAlias = Mapping[int, Sequence[str]]
 """Marks by column number: for each cell of the column, its marks, separated by commas."""
 
-SIGNS = {BEST: "*", NOT_WORSE: "=", BETTER: "†", WORSE: "‡"}
+SIGNIFICANT = "significant"  # a difference in a comparison
+SIGNS = {SIGNIFICANT: "*", BEST: "*", NOT_WORSE: "=", BETTER: "†", WORSE: "‡"}
 
 _UNLIMITED = 10_000  # columns of a file or a pipe
 _BORDER, _GAP = 3, 2  # columns between two cells, with and without lines
@@ -46,7 +47,8 @@ def table_text(cells: Rows, marks: Marks, width: int | None = None) -> str:
     is_terminal = sys.stdout.isatty()
     if width is None:
         width = Console().width if is_terminal else _UNLIMITED
-    console = Console(width=width, force_terminal=is_terminal)
+    # the console would shorten the names of a table that no layout makes narrow enough
+    console = Console(width=_UNLIMITED, force_terminal=is_terminal)
     table = _Cells(cells, marks)
     room = width - 1  # some terminals break a line that reaches the last column
     with console.capture() as capture:
@@ -54,11 +56,11 @@ def table_text(cells: Rows, marks: Marks, width: int | None = None) -> str:
             console.print(table.drawn(range(len(table.names))))
         elif widths := table.fitted(room):
             console.print(table.drawn(range(len(table.names)), widths))
-        elif marks and table.has_blocks(room):
+        elif PROSE in cells.kinds:
+            table.print_records(console, room)
+        else:
             for columns in table.blocks(room):
                 console.print(table.drawn(columns))
-        else:
-            table.print_records(console, room)
     return capture.get()
 
 
@@ -178,11 +180,6 @@ class _Cells:
                 *[Text(cell, styles[column]) for cell, column in zip(cells, columns, strict=True)]
             )
         return table
-
-    def has_blocks(self, room: int) -> bool:
-        """Return whether tables with the leading columns and one more are at most `room` wide."""
-        widest = max(self.widths[self.leading :], default=0)
-        return sum(self.widths[: self.leading]) + widest + _BORDER * self.leading + 4 <= room
 
     def blocks(self, room: int) -> list[list[int]]:
         """Split the columns into tables of at most `room`, each with the leading columns."""

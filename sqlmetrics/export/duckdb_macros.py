@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -50,7 +50,7 @@ _READERS = {
 class Printer(Protocol):
     """The part of an `Evaluator` that prints statements."""
 
-    def sql(self, metrics: Any, k: Any = None, *, per_user: bool = False) -> str:
+    def sql(self, metrics: Any, k: Any = None, *, per_user: bool = False, **options: Any) -> str:
         """Return the statement of metrics."""
 
 
@@ -143,7 +143,12 @@ class Macros:
         return tables, start[0] + "".join(inputs) + text[start.end() :]
 
     def _printed(self, order: str, names: Sequence[str], k: str, per_user: bool) -> str:
-        sql = partial(self._printer(order).sql, names, per_user=per_user)
+        # a macro has its cutoff as a parameter, so no column can be named by it
+        long: dict[str, Any] = {"long": True} if per_user else {}
+
+        def sql(at: Any = None) -> str:
+            return self._printer(order).sql(names, at, per_user=per_user, **long)
+
         if not k:
             return sql()
         return at_any_cutoff(lambda at: _renamed(sql(at)), k, f"({k} + 1)", self._cutoffs)

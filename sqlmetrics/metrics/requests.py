@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from sqlmetrics.metrics.front_matter import Metric
-from sqlmetrics.metrics.spec import MetricSpec, Value, value_text
+from sqlmetrics.metrics.spec import MetricSpec, Value, labelled, value_text
 
 # what tells requests apart: convention, name and cutoff
 Label: TypeAlias = tuple[str, str, int | None]
@@ -37,6 +37,11 @@ class MetricRequest:
     def label(self) -> Label:
         """The convention, name and cutoff: equal for requests that are a row of the result."""
         return self.convention, self.name, self.k
+
+    @property
+    def column(self) -> str:
+        """The name of the column in results with a column per metric and cutoff: `ndcg@10`."""
+        return labelled(self.name, self.k)
 
     @property
     def higher_is_better(self) -> bool | None:

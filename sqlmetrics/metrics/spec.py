@@ -65,6 +65,11 @@ def value_text(value: Value) -> str:
     return str(value)
 
 
+def labelled(name: str, k: int | None) -> str:
+    """Return the name of a metric with its cutoff: `ndcg@10`, or `ndcg` for whole lists."""
+    return str(MetricSpec(name, cutoff=k))
+
+
 def parse_spec(text: str) -> MetricSpec:
     """Parse `name(param=value, …)@k`; check the form, but not the names.
 

@@ -2,42 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.plan.result_rows import Shares
 from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.values import column_name
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
+from sqlmetrics.sql.quoting import identifier
+
+_WITHOUT_SIGNS = "bigquery"  # the dialect whose columns cannot have names such as ndcg@10
 
 
-def per_user(results: Results) -> Plan:
-    """Plan the per-user values: one row per user (and model, and convention) and cutoff.
+def per_user(results: Results, long: bool = False) -> Plan:
+    """Plan the per-user values: one row per user (and model, and convention).
+
+    There is one column per metric and cutoff; in long form, one row per cutoff as well, and one
+    column per metric. Users have the names of their columns in the recommendations.
 
     Raises:
         UsageError: a metric has one value for the whole run and no per-user values.
     """
     results.require_users("not per-user values; use evaluate")
+    columns = value_columns(results, long)
     sliced = {column.name.lower() for column in results.slice_columns}
-    for request in results.requests:
-        if request.name.lower() in sliced:
+    for name in columns.values():
+        if name.lower() in sliced:
             raise UsageError(
-                f"per_user: {request.name} is the name of both a metric and a slice; "
+                f"per_user: {name} is the name of both a metric and a slice; "
                 "rename the column in its table"
             )
-    metrics = list(dict.fromkeys(request.name for request in results.requests))
+    values = list(dict.fromkeys(columns.values()))
+    leading = [
+        *(["model"] if results.planner.several_models else []),
+        *(["convention"] if results.with_convention else []),
+    ]
+    ending = [*(column.name for column in results.slice_columns), *(["k"] if long else [])]
+    users = _user_names(results, {name.lower() for name in (*leading, *ending, *values)})
     shares: Shares = {}
     for convention in dict.fromkeys(request.convention for request in results.requests):
         own = [request for request in results.requests if request.convention == convention]
         node = _everyone(results, own)
         at: dict[int | None, list[MetricRequest]] = {}
         for request in own:
-            at.setdefault(request.k, []).append(request)
-        for k in at:
-            branch = {"convention": convention, "k": k, **_branch(results, metrics, at[k])}
+            at.setdefault(request.k if long else None, []).append(request)
+        for k, requests in at.items():
+            named = {columns[_column_of(request, long)]: request for request in requests}
+            branch = {"convention": convention, "k": k, **_branch(results, values, named)}
             tables = {name: results.wide.tables[name] for name in branch["sources"]}
-            reads, branches = shares.setdefault(next(iter(tables.values())).share, ({}, []))
+            share = next(iter(tables.values())).share if long else 0
+            reads, branches = shares.setdefault(share, ({}, []))
             everyone = next((name for name, read in reads.items() if read.key == node.key), "")
             everyone = everyone or new_name("everyone", reads)
             reads |= {name: table.node for name, table in tables.items()}
@@ -53,7 +69,9 @@ def per_user(results: Results) -> Plan:
             often=len(branches) > 1,
             apart=several,
             branches=branches,
+            long=long,
             in_order=not several,
+            user_columns=[{"key": identifier(key), "name": name} for key, name in users.items()],
             own_user_keys=results.own_user_keys,
             sliced=results.slices is not None,
             slice_columns=results.slice_columns,
@@ -63,20 +81,43 @@ def per_user(results: Results) -> Plan:
     }
     if not several:
         return Plan(parts["per_user_1"], results.warnings)
-    keys = [
-        *(["model"] if results.planner.several_models else []),
-        *(["convention"] if results.with_convention else []),
-        *results.planner.user_keys,
-        *(column.name for column in results.slice_columns),
-        "k",
-    ]
-    names = [*keys, *metrics]
+    keys = [*leading, *users.values(), *ending]
+    names = [*keys, *values]
     return Plan(
         results.planner.rendered(
             "united", parts, name="per_user", parts=[*parts], names=names, order=keys
         ),
         results.warnings,
     )
+
+
+def value_columns(results: Results, long: bool = False) -> dict[str, str]:
+    """Return the columns of per-user values: the name of each in results, and in the statement."""
+    names = dict.fromkeys(_column_of(request, long) for request in results.requests)
+    if results.planner.dialect != _WITHOUT_SIGNS:
+        return {name: name for name in names}
+    plain: dict[str, str] = {}
+    for request in results.requests:
+        name = _column_of(request, long)
+        wanted = column_name(request.name, request.k)
+        wanted = wanted.removesuffix("_all") if long or request.k is None else wanted
+        plain.setdefault(name, new_name(wanted, plain.values()))
+    return plain
+
+
+def _column_of(request: MetricRequest, long: bool) -> str:
+    return request.name if long else request.column
+
+
+def _user_names(results: Results, taken: set[str]) -> dict[str, str]:
+    """Return the names of the columns of users: those of the recommendations, unless taken."""
+    table, names = results.planner.tables["recommendations"], dict[str, str]()
+    for key in results.planner.user_keys:
+        found = {column.source for one in table.sources if (column := one.find_read(key))}
+        name = found.pop() if len(found) == 1 else key
+        is_taken = name.lower() in {*taken, *(other.lower() for other in names.values())}
+        names[key] = key if is_taken else name
+    return names
 
 
 def _everyone(results: Results, requests: Sequence[MetricRequest]) -> Node:
@@ -91,14 +132,14 @@ def _everyone(results: Results, requests: Sequence[MetricRequest]) -> Node:
 
 
 def _branch(
-    results: Results, metrics: Sequence[str], requests: Sequence[MetricRequest]
+    results: Results, names: Sequence[str], requests: Mapping[str, MetricRequest]
 ) -> dict[str, Any]:
-    """Return the tables and columns of per-user values at one cutoff; None if not requested."""
-    homes = {request.name: results.wide.home(request) for request in requests}
+    """Return the tables and columns of the values with these names; None if not requested."""
+    homes = {name: results.wide.home(request) for name, request in requests.items()}
     columns = []
-    for metric in metrics:
-        source, column = homes.get(metric, (None, None))
-        columns.append({"metric": metric, "source": source, "name": column and column.name})
+    for name in names:
+        source, column = homes.get(name, (None, None))
+        columns.append({"name": name, "source": source, "value": column and column.name})
     sources = list(dict.fromkeys(source for source, _ in homes.values()))
     return {"columns": columns, "sources": sources}
 

@@ -30,7 +30,7 @@ _Error = TypeVar("_Error", bound=UsageError)
 class Request:
     """A request by the caller; the attributes are the arguments of `Evaluator.evaluate`.
 
-    `per_user` requests per-user values instead of means.
+    `per_user` requests per-user values instead of means; `long` those with a row per cutoff.
     """
 
     metrics: Metrics = None
@@ -42,6 +42,7 @@ class Request:
     interval: Interval = field(default_factory=Interval)
     skip_missing: bool = False
     per_user: bool = False
+    long: bool = False
 
     @classmethod
     def of(cls, metrics: Metrics, k: Cutoffs, per_user: bool = False, /, **options: Any) -> Request:
@@ -66,7 +67,7 @@ _INTERVAL = {
     "ci": "kind", "confidence": "confidence", "resamples": "resamples", "seed": "seed",
     "run_ci": "of_runs",
 }  # fmt: skip
-_PER_USER = ("by", "by_item", "skip_missing")
+_PER_USER = ("by", "by_item", "skip_missing", "long")
 _MOST_COMBINED = 10  # columns; each further one doubles the number of subsets
 _SUMMARY = ("by", "by_item", "combinations", "gap", *_INTERVAL, "skip_missing")
 
@@ -173,6 +174,8 @@ class PlannedRun:
         slices: the attributes to slice by, with their checks.
         of_users: for comparisons, the queries whose rows of users are needed.
         gaps: how differences between the slices are summed up.
+        names: the names of columns of the result that the statement cannot use, by those that it
+            uses.
     """
 
     plan: Plan
@@ -181,6 +184,7 @@ class PlannedRun:
     slices: tuple[Sliced, ...] = ()
     of_users: tuple[Node, ...] = ()
     gaps: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resolved:

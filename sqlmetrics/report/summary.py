@@ -9,6 +9,7 @@ import pandas as pd
 
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.report.analysis import Study, label
+from sqlmetrics.stats.paired_tests import adjusted_within
 
 if TYPE_CHECKING:
     from sqlmetrics.metrics.conventions import Convention
@@ -53,7 +54,11 @@ def _verdict(study: Study, second: str, name: str) -> str:
     if not len(tested):
         return ""
     alpha, p_value = study.how.alpha, float(tested["p_value"].iloc[0])
-    corrected = float(tested["p_adjusted"].iloc[0])
+    # the models are several comparisons; metrics that the report shows as well are not
+    of_primary = study.from_best[study.from_best["label"] == name]
+    p_values = of_primary["p_value"].to_numpy("float64")
+    corrected_of = adjusted_within(of_primary, p_values, study.how.correction)
+    corrected = float(corrected_of[(of_primary["model"] == second).to_numpy()][0])
     if p_value < alpha <= corrected:
         return (
             f"; the difference is not significant after correction ({_p(corrected)}; "

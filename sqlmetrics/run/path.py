@@ -16,6 +16,7 @@ import contextlib
 import math
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from sqlmetrics.errors import (
 )
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.plan.per_user import per_user as per_user_plan
+from sqlmetrics.plan.per_user import value_columns
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.request import PlannedRun, Reads, Request, Sliced, planned, resolve
 from sqlmetrics.plan.summary import summary
@@ -64,6 +66,8 @@ def evaluate(
     run, gates = _planned(session, asked, fail_if)
     with own_templates_named(session):
         frame = session.engine.frame(ready(session, run))
+    if run.names:
+        frame = frame.rename(columns=run.names)
     shown = present(session, frame, run)
     return gating.passed(session, shown, gates, EVALUATION, run.requests, past)
 
@@ -155,9 +159,13 @@ def plan(session: Session, asked: Request) -> PlannedRun:
 
     def new() -> PlannedRun:
         results = resolved.results(planner)
-        return planned(results, per_user_plan(results) if asked.per_user else summary(results))
+        if not asked.per_user:
+            return planned(results, summary(results))
+        columns = value_columns(results, asked.long).items()
+        names = {column: name for name, column in columns if name != column}
+        return replace(planned(results, per_user_plan(results, asked.long)), names=names)
 
-    return planner.once((asked.per_user, *resolved.identity), new)
+    return planner.once((asked.per_user, asked.long, *resolved.identity), new)
 
 
 def ready(session: Session, run: PlannedRun) -> Plan:
@@ -206,7 +214,7 @@ def present(session: Session, rows: Frame, run: PlannedRun) -> Frame:
     own = {template.name for template in session.catalog.own}
     for request in {request.name: request for request in run.requests}.values():
         if request.metric.name in own and request.metric.range is not None:
-            _warn_of_range(rows, request)
+            _warn_of_range(rows, request, run)
     if run.slices:
         from sqlmetrics.plan.slices import warn_of_empty_slices, warn_of_small_slices
 
@@ -217,7 +225,7 @@ def present(session: Session, rows: Frame, run: PlannedRun) -> Frame:
     return rows
 
 
-def _warn_of_range(rows: Frame, request: MetricRequest) -> None:
+def _warn_of_range(rows: Frame, request: MetricRequest, run: PlannedRun) -> None:
     """Warn if a mean or a per-user value is outside the range of a metric, or must be.
 
     Values between a and b with the mean m have a variance of at most (b - m) (m - a) (Bhatia and
@@ -238,7 +246,9 @@ def _warn_of_range(rows: Frame, request: MetricRequest) -> None:
         of_all = zip(means["metric"], means["value"], std, n_users, strict=True)
         numbers = [(value, spread, n) for of, value, spread, n in of_all if of == name]
     else:
-        numbers = ((value, None, None) for value in rows[name])
+        wide: set[str] = {one.column for one in run.requests if one.name == name}
+        of_it = [column for column in columns if column in {name, *wide}]
+        numbers = ((value, None, None) for column in of_it for value in rows[column])
 
     def is_outside(value: float, std: float | None, n_users: int | None) -> bool:
         variance = (std or 0) ** 2 * (1 - 1 / (n_users or 1))

@@ -29,7 +29,7 @@ def statement(session: Session, asked: Request, dialect: str | None, physical: b
     dialect = session.engine.dialect if dialect is None else checked(dialect)
     planner = session.printing_planner(dialect)
     of = results(session, asked, planner)
-    plan = per_user(of) if asked.per_user else summary(of)
+    plan = per_user(of, asked.long) if asked.per_user else summary(of)
     require_names(session, plan, dialect)
     session.warn(plan.warnings)
     if physical:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.metrics.spec import MetricSpec, unique
+from sqlmetrics.metrics.spec import labelled, unique
 from sqlmetrics.stats.paired_tests import adjusted_within
 from sqlmetrics.texts.messages import SEVERAL_MODELS, Message
 
@@ -123,8 +123,8 @@ def leaderboard(
         raise UsageError(f"alpha must be between 0 and 1, not {alpha!r}")
     board = _Board.read(values)
     higher = {metric: _direction(metric, better) for metric, _ in board.keys}
-    labels = {key: str(MetricSpec(key[0], cutoff=key[1])) for key in board.keys}
-    own = [name for label in labels.values() for name in (label, *_further(label))]
+    labels = {key: labelled(*key) for key in board.keys}
+    own = [name for label in labels.values() for name in (label, *further_columns(label))]
     several_runs = "n_runs" in values.columns
     taken = {"n_users", *own, *(["n_runs"] if several_runs else [])}
     if clash := taken.intersection(board.columns):
@@ -191,7 +191,7 @@ def _spread_of(label: str) -> str:
     return f"{label} std_runs"
 
 
-def _further(label: str) -> tuple[str, ...]:
+def further_columns(label: str) -> tuple[str, ...]:
     """Return the columns that belong to a column of values."""
     return _mark_of(label), *_ends_of(label), _spread_of(label)
 
@@ -234,9 +234,8 @@ class _Board:
         cells = zip(groups, frame["model"], keys, frame["value"], strict=True)
         for number, (group, model, key, value) in enumerate(cells):
             if (group, model, key) in seen:
-                label = MetricSpec(key[0], cutoff=key[1])
                 raise DataError(
-                    f"{model} has several values of {label}"
+                    f"{model} has several values of {labelled(*key)}"
                     + "".join(f", {n}={v}" for n, v in zip(columns, group, strict=True))
                     + "; pass one row per model, metric and cutoff"
                 )

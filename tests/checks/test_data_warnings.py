@@ -40,7 +40,7 @@ FOUND = [IN_PYTHON, TRUTH_SEEN]
 METHODS: dict[str, Callable[[sm.Evaluator, Path], Any]] = {
     "evaluate": lambda ev, _: ev.evaluate("ndcg@2"),
     "rows": lambda ev, _: ev.rows("ndcg@2"),
-    "per_user": lambda ev, _: ev.per_user("ndcg@2"),
+    "per_user": lambda ev, _: ev.per_user("ndcg@2", long=True),
     "compare": lambda ev, _: ev.compare("ndcg@2", baseline="a"),
     "leaderboard": lambda ev, _: ev.leaderboard("ndcg@2"),
     "report": lambda ev, _: ev.report("ndcg@2", examples=False),

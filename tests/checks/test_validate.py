@@ -607,7 +607,7 @@ def test_normal_data_is_no_error() -> None:
     lists = {1: [10], 2: [99, 98, 97], 4: [10, 11]}
     truth = {1: [10, 11, 12], 2: [10], 3: [10]}
     with Evaluator(lists, truth) as evaluator:
-        frame = evaluator.per_user(["precision", "recall", "mrr", "ndcg"], k=5)
+        frame = evaluator.per_user(["precision", "recall", "mrr", "ndcg"], k=5, long=True)
     assert list(frame["user_id"]) == [1, 2, 3]
     assert list(frame["precision"]) == pytest.approx([1 / 5, 0, 0])
     assert list(frame["recall"]) == pytest.approx([1 / 3, 0, 0])

@@ -86,7 +86,7 @@ def test_skip_missing(tmp_path: Path) -> None:
         for words in ("omitted because ", ": popularity", "history", "--history FILE"):
             assert words in line
         assert "omitted" not in result.stdout
-    assert list(pd.read_parquet(path).columns) == ["user_id", "k", "mrr"]
+    assert list(pd.read_parquet(path).columns) == ["user_id", "mrr"]
 
 
 def test_what_is_missing_is_named_by_its_option() -> None:

@@ -39,9 +39,8 @@ def test_every_word_is_shown_at_every_width() -> None:
         assert "…" not in text
         every = [*cells.names, *(cell for row in cells.values for cell in row)]
         assert [word for cell in every for word in cell.split() if word not in text] == []
-        heads = [line for line in text.splitlines() if "=" in line[:10]]  # keys are not wrapped
-        if width >= 60:
-            assert all(len(line) < width for line in text.splitlines() if line not in heads)
+        if width >= (60 if cells is not RESULT else 79):  # keys are not wrapped
+            assert all(len(line) < width for line in text.splitlines())
 
 
 def test_a_table_that_fits_has_lines() -> None:
@@ -80,15 +79,30 @@ def test_long_words_are_wrapped_after_underscores() -> None:
     ]  # fmt: skip
 
 
-def test_records_below_each_other() -> None:
-    assert table_text(RESULT, {}, 60).splitlines() == [
-        "model=als v2.1 (ours)  country=DE  metric=ndcg  k=10",
-        "  value 0.1234  n_users 1017  std 0.2  ci_low 0.1111",
-        "  ci_high 0.1357",
-        "model=日本  country=AT  metric=ndcg(gain=exponential)  k=5",
-        "  value 0.9876  n_users    7  std 0.3  ci_low",
-        "  ci_high 0.9999",
+def test_lists_with_prose_become_records() -> None:
+    assert table_text(LIST, {}, 40).splitlines() == [
+        "metric=inter_list_diversity",
+        "  family diversity",
+        "  title Inter-list diversity of users",
+        "  settings runs seed",
+        "metric=ndcg",
+        "  family accuracy",
+        "  title Normalised discounted cumulative gain",
+        "  settings gain discount ideal",
     ]
+
+
+def test_a_result_is_split_into_tables_of_some_columns() -> None:
+    """Values of one column stand below each other, so that rows can be compared."""
+    text = table_text(RESULT, {}, 80)
+    tables = [part.splitlines() for part in text.split("┏")[1:]]
+    heads = [[cell.strip() for cell in table[1].strip("┃").split("┃")] for table in tables]
+    assert [name for head in heads for name in head[4:]] == RESULT.names[4:]
+    assert all(head[:4] == RESULT.names[:4] for head in heads)
+    assert len(tables) > 1
+    for table in tables:
+        assert "als v2.1 (ours)" in table[3]
+        assert "日本" in table[4]
 
 
 def test_a_leaderboard_is_split() -> None:

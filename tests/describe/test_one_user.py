@@ -204,7 +204,7 @@ def demo() -> sm.Evaluator:
 
 def test_every_metric_has_the_value_of_its_user(demo: sm.Evaluator) -> None:
     metrics = [f"{name}@5" for name in OF_USERS]
-    every = demo.per_user(metrics).set_index("user_id")
+    every = demo.per_user(metrics, long=True).set_index("user_id")
     for user in (1, 17):
         values = demo.user(user, metrics).values.set_index("metric")["value"]
         expected = every.loc[user][values.index].astype(float)

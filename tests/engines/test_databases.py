@@ -264,7 +264,7 @@ def test_slices(database: Database, options: dict[str, Any]) -> None:
 
 Ask = Callable[[sm.Evaluator], pd.DataFrame]
 ASKED: Mapping[str, Ask] = {
-    "per user": lambda one: one.per_user(["ndcg", "n_hits"], [1, 5], by="country"),
+    "per user": lambda one: one.per_user(["ndcg", "n_hits"], [1, 5], by="country", long=True),
     "compare": lambda one: one.compare(["ndcg", "recall"], [1, 5], baseline="als", by="country"),
     "compare, resampled": lambda one: one.compare(
         "ndcg@5", baseline="als", test="randomization", ci="bootstrap", resamples=40
@@ -1129,7 +1129,7 @@ def test_python_of_the_page(url: str) -> None:
         exec(block.replace(SHOWN, url), names)
     with of_five_users() as duckdb:
         assert_same(names["result"], duckdb.evaluate(["map", "recall"], k=3))
-        assert_same(names["values"], duckdb.per_user("map", k=3))
+        assert_same(names["values"], duckdb.per_user("map", k=3, long=True))
 
 
 @contextlib.contextmanager

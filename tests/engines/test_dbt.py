@@ -149,7 +149,7 @@ def test_dbt_builds_every_metric_as_evaluate_computes_it(project: Path) -> None:
 def test_dbt_builds_the_values_of_users(project: Path) -> None:
     names = ["ndcg", "recall", "map", "err"]
     with evaluator("") as one:
-        expected = one.per_user(names, [5, 10])
+        expected = one.per_user(names, [5, 10], long=True)
     wide = query(project, "FROM metrics.measured_per_user")
     for k in (5, 10):
         rows = expected[expected["k"] == k].drop(columns="k")

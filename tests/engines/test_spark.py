@@ -370,9 +370,9 @@ def test_values_per_user_are_written_by_spark(spark: Any, tmp_path: Path) -> Non
     metrics, folder = ["ndcg(gain=exponential)", "map"], tmp_path / "values"
     asked: dict[str, Any] = {"per_user": True, "by": "country"}
     with world_of(world) as duckdb, world_of(world, engine=spark) as evaluator:
-        expected = duckdb.per_user(metrics, [1, 5], by="country")
+        expected = duckdb.per_user(metrics, [1, 5], by="country", long=True)
         with pytest.raises(sm.UsageError, match=r"write_parquet\(folder, …, per_user=True\)"):
-            evaluator.per_user(metrics)
+            evaluator.per_user(metrics, long=True)
         evaluator.write_parquet(folder, metrics, [1, 5], **asked)
         got = pq.read_table(folder).to_pandas().astype({"k": "Int64"})
         keys = ["model", "user_id", "k"]
@@ -725,7 +725,7 @@ def test_commands(given: list[str | None], tmp_path: Path) -> None:
     assert (done.exit_code, done.stdout) == (0, "")
     assert given[2:] == ["local[2]", "stopped"]
     with Evaluator({"als": DEMO["recommendations"]["als"]}, DEMO["interactions"]) as duckdb:
-        users = len(duckdb.per_user("ndcg@10"))
+        users = len(duckdb.per_user("ndcg@10", long=True))
     assert pq.read_table(folder).num_rows == 2 * 2 * users  # models and cutoffs
     assert "exists and is not" in _run("per-user", *on_spark, *ASKED, "-o", str(folder)).stderr
 
@@ -829,7 +829,9 @@ def test_spark_connect(spark_connect: SparkProcess, tmp_path: Path) -> None:
     with Evaluator(world.tables["als"], world.tables["interactions"]) as duckdb:
         assert_same(frame, duckdb.evaluate(["ndcg", "map"], 5, ci="bootstrap", resamples=20))
         values = pq.read_table(tmp_path / "values").to_pandas().sort_values("user_id")
-        assert values["ndcg"].tolist() == pytest.approx(duckdb.per_user("ndcg", 5)["ndcg"].tolist())
+        assert values["ndcg"].tolist() == pytest.approx(
+            duckdb.per_user("ndcg", 5, long=True)["ndcg"].tolist()
+        )
     assert views == set()
     assert "catalog has no schema `no_such_schema`" in refused
     assert message.startswith("recommendations: Spark's catalog has no")

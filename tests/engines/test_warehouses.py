@@ -74,7 +74,7 @@ def connection(server: RoapiServer) -> Iterator[Any]:
 ASKED: Mapping[str, Callable[[sm.Evaluator], pd.DataFrame]] = {
     "evaluate": lambda one: one.evaluate(METRICS, 10),
     "slices": lambda one: one.evaluate(["ndcg", "recall"], 5, by=["country", "month"]),
-    "per user": lambda one: one.per_user(["ndcg", "n_hits"], [1, 5], by="country"),
+    "per user": lambda one: one.per_user(["ndcg", "n_hits"], [1, 5], by="country", long=True),
     "compare": lambda one: one.compare(["ndcg", "recall"], 5, baseline="als"),
     "explain": lambda one: one.explain("map", 5, start="recbole"),
     "stage": lambda one: one.stage("hits").sort_values(

@@ -250,7 +250,7 @@ def test_every_metric_is_what_evaluate_returns(
     with evaluator(file_of) as one:
         metrics = ["all", "intra_list_diversity(over=features)"]
         expected = one.evaluate(metrics, k=[5, 10])
-        users = one.per_user(["ndcg", "recall", "surprisal"], k=[5, 10])
+        users = one.per_user(["ndcg", "recall", "surprisal"], k=[5, 10], long=True)
     assert_same_summary(connection, expected)
     assert failing(everything, connection) == set()
     keys = ["model", "user_id", "metric", "k"]
@@ -284,7 +284,7 @@ def test_slices_and_intervals_are_what_evaluate_returns(
         one.dbt(tmp_path / "package", metrics, 10, **options)
     with evaluator(file_of) as one:
         expected = one.evaluate(metrics, 10, **options)
-        users = one.per_user(["recall"], 10, **of_users)
+        users = one.per_user(["recall"], 10, **of_users, long=True)
     connection = warehouse()
     build(tmp_path / "package", connection.execute)
     assert_same_summary(connection, expected)

@@ -279,7 +279,7 @@ def test_the_default_macros_are_those_of_the_default_set(shell: duckdb.DuckDBPyC
     with Evaluator(**tables) as evaluator:
         assert_same(called(shell, "evaluate"), evaluator.evaluate(k=10), "the default cutoff")
         assert_same(called(shell, "evaluate", 2), evaluator.evaluate(k=2), "evaluate")
-        users = evaluator.per_user(k=2)
+        users = evaluator.per_user(k=2, long=True)
     found = called(shell, "per_user", 2)
     assert list(found.columns) == list(users.columns)
     pd.testing.assert_frame_equal(

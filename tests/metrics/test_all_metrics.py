@@ -61,7 +61,7 @@ def test_all_is_every_metric_once(everything: sm.Evaluator) -> None:
 
 
 def test_all_per_user_is_every_metric_that_has_such_values(everything: sm.Evaluator) -> None:
-    frame = everything.per_user("all@2")
+    frame = everything.per_user("all@2", long=True)
     of_users = [metric.name for metric in ALL.values() if metric.grain == "user"]
     assert list(frame.columns) == ["user_id", "k", *of_users]
     assert 0 < len(of_users) < len(ALL)

@@ -164,14 +164,14 @@ SPECS = ["map", "ndcg(gain=linear)", "hit_rate", "precision@2", "r_precision"]
 def test_several_in_one_call_equal_each_alone(every: sm.Evaluator) -> None:
     together = every.evaluate(SPECS, k=[1, 3])
     assert together.columns.tolist()[:4] == ["model", "convention", "metric", "k"]
-    per_user = every.per_user(SPECS, k=[1, 3])
+    per_user = every.per_user(SPECS, k=[1, 3], long=True)
     assert per_user.columns.tolist()[:4] == ["model", "convention", "user_id", "k"]
     for name in NAMES:
         settings = Settings(CATALOG, Convention.load(name), {})
         specs = [spec for spec in SPECS if settings.covers(parse_spec(spec).metric)]
         with Evaluator(**TWO_MODELS, convention=name) as alone:
             expected = alone.evaluate(specs, k=[1, 3])
-            of_users = alone.per_user(specs, k=[1, 3])
+            of_users = alone.per_user(specs, k=[1, 3], long=True)
         rows = together[together["convention"] == name].drop(columns="convention")
         pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected, rtol=0, atol=1e-12)
         rows = per_user[per_user["convention"] == name].drop(columns="convention")
@@ -189,7 +189,7 @@ def test_rows_come_in_the_order_of_the_names() -> None:
 def test_one_convention_needs_no_column() -> None:
     with evaluator(convention=["jurity"]) as one:
         assert "convention" not in one.evaluate("map@3").columns
-        assert "convention" not in one.per_user("map@3").columns
+        assert "convention" not in one.per_user("map@3", long=True).columns
 
 
 def test_what_conventions_share_is_computed_once() -> None:
@@ -208,7 +208,7 @@ def test_what_conventions_share_is_computed_once() -> None:
 def test_equal_requests_share_a_column_and_have_a_row_each() -> None:
     with evaluator(convention=["standard", "replay", "recbole"]) as three:
         frame = three.evaluate(["mrr@3"])
-        wide = three.per_user(["mrr@3"])
+        wide = three.per_user(["mrr@3"], long=True)
     assert frame["value"].tolist() == exactly([0.5] * 3)
     assert len(wide) == 15
     assert wide.groupby("convention")["mrr"].mean().tolist() == exactly([0.5] * 3)
@@ -245,7 +245,7 @@ def test_a_metric_that_the_system_lacks_is_refused() -> None:
 def test_fallback_computes_it_by_that_convention() -> None:
     with evaluator(convention="jurity", fallback="standard") as jurity:
         frame = jurity.evaluate(["map@3", "hit_rate@3"])
-        users = jurity.per_user(["map@3", "hit_rate@3"])
+        users = jurity.per_user(["map@3", "hit_rate@3"], long=True)
     assert frame["convention"].tolist() == ["jurity", "standard"]
     assert frame["n_users"].tolist() == [4, 5]
     assert frame["value"].tolist() == exactly([number("(10/9 + 1/2) / 4"), 0.6])

@@ -136,7 +136,7 @@ def test_macros_of_graded_metrics_need_a_relevance(tmp_path: Path) -> None:
 def test_negative_grades_are_worth_nothing(gain: str) -> None:
     truth = SHORT_TRUTH.assign(relevance=[-2, -1, -1, 3])
     with Evaluator(SHORT_LISTS, truth, settings={"relevant_from": -2}) as evaluator:
-        users = evaluator.per_user([f"ndcg(gain={gain})", "recall"])
+        users = evaluator.per_user([f"ndcg(gain={gain})", "recall"], long=True)
     # every hit has a grade below 0; the best list is worth more than nothing for user 2 only
     assert users[f"ndcg(gain={gain})"].tolist() == [0, 0]
     assert users["recall"].tolist() == [0.5, 0.5]
@@ -145,5 +145,5 @@ def test_negative_grades_are_worth_nothing(gain: str) -> None:
 def test_unsigned_grades() -> None:
     truth = SHORT_TRUTH.assign(relevance=pd.array([1, 3, 2, 3], dtype="uint8"))
     with Evaluator(SHORT_LISTS, truth) as evaluator:
-        users = evaluator.per_user(["dcg(gain=exponential)@1"])
+        users = evaluator.per_user(["dcg(gain=exponential)@1"], long=True)
     assert users["dcg(gain=exponential)"].tolist() == pytest.approx([1, 3])

@@ -25,7 +25,7 @@ def per_user(past: pd.DataFrame, weight: str) -> list[float]:
     """Return the share of x in the history of each user, which only the history has."""
     spec = f"calibration(divergence=tv, history_weight={weight})"
     with sm.Evaluator(LISTS, history=past, items=ITEMS) as evaluator:
-        return [float(value) for value in evaluator.per_user([spec]).iloc[:, -1]]
+        return [float(value) for value in evaluator.per_user([spec], long=True).iloc[:, -1]]
 
 
 def test_later_items_weigh_more() -> None:

@@ -113,7 +113,7 @@ def answers(
     users = of_users(specs)
     runs = [spec for spec in specs if spec not in users]
     with sm.Evaluator(**given, check=False) as evaluator:
-        per_user = evaluator.per_user(users, k=k) if users else pd.DataFrame()
+        per_user = evaluator.per_user(users, k=k, long=True) if users else pd.DataFrame()
         means = evaluator.evaluate(runs, k=k) if runs else pd.DataFrame()
     return per_user, means
 
@@ -177,7 +177,10 @@ def test_changes_of_the_question_that_change_no_value(
 def test_the_mean_of_users_is_the_mean() -> None:
     specs = of_users(CATALOG.metrics)
     with sm.Evaluator(**world(1), check=False, threads=1) as evaluator:
-        users, means = evaluator.per_user(specs, k=[1, 5]), evaluator.evaluate(specs, k=[1, 5])
+        users, means = (
+            evaluator.per_user(specs, k=[1, 5], long=True),
+            evaluator.evaluate(specs, k=[1, 5]),
+        )
     assert len(means) == 2 * len(specs)
     for row in means.to_dict("records"):
         values = users.loc[users["k"] == row["k"], row["metric"]]

@@ -143,7 +143,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def per_user(folder: Path, spec: str, k: int | None, fuse: bool) -> dict[str, float]:
     with Evaluator(RECOMMENDATIONS, INTERACTIONS, templates=folder) as evaluator:
         replan(evaluator, fuse=fuse)
-        frame = evaluator.per_user([spec, "recall"], k=k)
+        frame = evaluator.per_user([spec, "recall"], k=k, long=True)
     values = frame.set_index("user_id")[frame.columns[2]]
     return {str(user): float(value) for user, value in values.dropna().items()}
 
@@ -229,7 +229,7 @@ def test_it_appears_in_every_command(folder: Path, tmp_path: Path) -> None:
         (["list", *own], "late_hits"),
         (["describe", "late_hits", *own], "hits at rank 2 or later / k"),
         (["evaluate", "late_hits(after=2)@4", *tables, *own], "late_hits(after=2),4"),
-        (["per-user", "late_hits@4", *tables, *own], "user_id,k,late_hits"),
+        (["per-user", "late_hits@4", *tables, *own], "user_id,late_hits@4"),
         (["sql", "late_hits@4", *tables, *own], "late_hits_at_4"),
     ):
         result = CliRunner().invoke(main, arguments)
@@ -474,4 +474,4 @@ def test_values_at_the_ends_of_the_declared_range(tmp_path: Path) -> None:
     truth = {user: ["b"] for user in lists}
     with Evaluator(lists, truth, templates=tmp_path, check=False) as evaluator:
         assert evaluator.evaluate("found@1")["value"].tolist() == [pytest.approx(4 / 7)]
-        assert set(evaluator.per_user("found@1")["found"]) == {0, 1}
+        assert set(evaluator.per_user("found@1", long=True)["found"]) == {0, 1}

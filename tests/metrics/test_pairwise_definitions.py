@@ -113,8 +113,8 @@ def test_worlds_are_hard_enough(world: World) -> None:
 def test_intra_list_diversity_is_the_mean_over_pairs_of_items(world: World) -> None:
     connection = world.connection()
     with world.evaluator() as evaluator:
-        at_cutoffs = evaluator.per_user(OVER.values(), k=CUTOFFS)
-        whole = evaluator.per_user(OVER.values())
+        at_cutoffs = evaluator.per_user(OVER.values(), k=CUTOFFS, long=True)
+        whole = evaluator.per_user(OVER.values(), long=True)
         means = evaluator.evaluate(OVER.values(), k=CUTOFFS)
     for over, name in OVER.items():
         for k in cutoffs():
@@ -143,7 +143,7 @@ def test_features_may_be_one_column_of_lists_or_several_columns(world: World) ->
     wide.insert(0, "item_id", vectors["item_id"].tolist())
     connection = world.connection()
     with world.evaluator(items=wide, columns={"items.features": ",".join(names)}) as evaluator:
-        ours = evaluator.per_user("intra_list_diversity", k=[3, 10])
+        ours = evaluator.per_user("intra_list_diversity", k=[3, 10], long=True)
     for k in (3, 10):
         expected = intra_list(connection, "features", k)
         assert our_users(ours, "intra_list_diversity", k) == pytest.approx(
@@ -170,7 +170,7 @@ def test_vectors_of_other_types(kind: str) -> None:
     unit /= np.linalg.norm(unit, axis=1)[:, None]
     with Evaluator(lists, items=items) as evaluator:
         ours = values_by_user(
-            evaluator.per_user("intra_list_diversity"), "intra_list_diversity", None
+            evaluator.per_user("intra_list_diversity", long=True), "intra_list_diversity", None
         )
     expected = {
         user: np.mean([1 - unit[a] @ unit[b] for a in chosen for b in chosen if a != b])

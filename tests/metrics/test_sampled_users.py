@@ -97,7 +97,7 @@ def test_sampled_users_keep_their_own_values(crowd: dict[str, pd.DataFrame], ove
     for threads, table in ((1, crowd["recommendations"]), (4, crowd["recommendations"][::-1])):
         with Evaluator(table, items=crowd["items"], threads=threads) as evaluator:
             for k, seen in runs.items():
-                frame = evaluator.per_user([OVER[over], name], k=k)
+                frame = evaluator.per_user([OVER[over], name], k=k, long=True)
                 exact, drawn = (c for c in frame.columns if c not in ("user_id", "k"))
                 everybody = values_by_user(frame, exact, k)
                 seen.append(values_by_user(frame, drawn, k))
@@ -117,7 +117,7 @@ def test_a_sampled_mean_is_as_near_as_theory_says(crowd: dict[str, pd.DataFrame]
     users.pop(("intra_list_diversity", 5))
     assert set(users.values()) == {500}
     with Evaluator(**crowd) as evaluator:
-        frame = evaluator.per_user("intra_list_diversity", k=5)
+        frame = evaluator.per_user("intra_list_diversity", k=5, long=True)
     spread = frame["intra_list_diversity"].std() * math.sqrt((1 - 500 / USERS) / 500)
     assert_like_draws(list(values.values()), exact, spread)
 

@@ -45,7 +45,7 @@ def test_only_calls_that_divide_by_propensities_warn_that_there_are_none() -> No
                 evaluator.evaluate([call], k=1)
         for call in ("hit_rate", "hit_rate", "ctr"):  # warnings are errors here
             evaluator.evaluate([call], k=1)
-        evaluator.per_user(["hit_rate"], k=1)
+        evaluator.per_user(["hit_rate"], k=1, long=True)
 
 
 COPIES = {"u1": ["a", "a", "b"]}
@@ -126,7 +126,7 @@ def test_users_without_a_relevant_item_can_have_the_best_value() -> None:
     truth = pd.DataFrame({"user_id": [1, 2, 4], "item_id": [11, 12, 13], "relevance": [1, 0, 0]})
     best = {"audience": "either", "no_relevant": "one"}
     with sm.Evaluator(lists, truth, settings=best) as evaluator:
-        users = evaluator.per_user(["ndcg@2", "mrr@2", "n_hits@2", "mean_rank@2"])
+        users = evaluator.per_user(["ndcg@2", "mrr@2", "n_hits@2", "mean_rank@2"], long=True)
         means = evaluator.evaluate(["mrr@2", "mrr(no_relevant=zero)@2", "mrr(no_hits=drop)@2"])
         plain = evaluator.sql(["mrr@2"])
         with pytest.raises(sm.UsageError, match=r"from 0 to 1.*; first_rank is another metric"):

@@ -77,7 +77,7 @@ def test_average_worst_and_best_of_all_orders_of_tied_items() -> None:
     with evaluator(rows, truth) as one:
         for ties in ("average", "worst", "best"):
             specs = [f"{m.rstrip(')')}{', ' if ')' in m else '('}ties={ties})" for m in SUMS]
-            frame = one.per_user(specs, k=[2, 4])
+            frame = one.per_user(specs, k=[2, 4], long=True)
             for spec, metric in zip(specs, SUMS, strict=True):
                 (name,) = (c for c in frame.columns if sm_name(c) == sm_name(spec))
                 for user, k, value in zip(frame.user_id, frame.k, frame[name], strict=True):
@@ -137,7 +137,7 @@ def test_averaged_ties_keep_shares_within_their_range() -> None:
     ]  # fmt: skip
     lists = [(user, item, 1.0) for user in range(2, 40) for item in range(user)]
     with evaluator(lists, lists, settings={"ties": "average"}) as one:
-        found = one.per_user(metrics, k=[1, 2, 3, 6, 1000])
+        found = one.per_user(metrics, k=[1, 2, 3, 6, 1000], long=True)
     shares = found.drop(columns=["user_id", "k"])
     assert shares.max(axis=None) <= 1
     full = found[found["k"] == 1000].drop(columns=["user_id", "k", "precision"])

@@ -36,7 +36,7 @@ def test_numbers_that_ndeval_printed() -> None:
     truth = rows[["user_id", "item_id"]].drop_duplicates()
     recommendations = pd.DataFrame(lists, columns=["user_id", "item_id", "rank"])
     with sm.Evaluator(recommendations, truth, aspects=rows, threads=1) as evaluator:
-        values = evaluator.per_user("alpha_ndcg", k=[1, 3, 10])
+        values = evaluator.per_user("alpha_ndcg", k=[1, 3, 10], long=True)
     found = values.sort_values("k").groupby("user_id")["alpha_ndcg"].apply(list).to_dict()
     for user, (_, _, expected) in PRINTED.items():
         assert found[user] == pytest.approx(expected, abs=1e-12), user

@@ -80,7 +80,7 @@ def values(calls: Iterable[str], k: int | None = None, **evaluator: Any) -> dict
 
 def users(call: str, k: int | None = None, **evaluator: Any) -> dict[Any, float]:
     """Return the values of the users for whom the metric is defined."""
-    frame = opened(pickle.dumps(evaluator)).per_user([call], k=k)
+    frame = opened(pickle.dumps(evaluator)).per_user([call], k=k, long=True)
     (name,) = set(frame.columns) - {"user_id", "k", "convention"}
     found = zip(frame["user_id"], frame[name], strict=True)
     return {user: float(result) for user, result in found if not pd.isna(result)}
@@ -1278,7 +1278,7 @@ def test_tutorial_systems_as_two_models() -> None:
 def test_tutorial_precision_and_recall_in_one_call() -> None:
     """precision_recall_k counts the hits once; so does one statement with both metrics."""
     with sm.Evaluator(**TUTORIAL, convention="tutorial") as evaluator:
-        frame = evaluator.per_user(["precision", "recall"], k=5)
+        frame = evaluator.per_user(["precision", "recall"], k=5, long=True)
         statement = evaluator.sql(["precision", "recall"], k=5)
     assert frame["precision"].tolist() == exactly([0.4, 0.4])
     assert frame["recall"].tolist() == exactly([1, 1])
@@ -1288,7 +1288,7 @@ def test_tutorial_precision_and_recall_in_one_call() -> None:
 def test_tutorial_precision_recall_curve() -> None:
     """Precision and recall from 1 to k for both systems."""
     with sm.Evaluator(**TUTORIAL) as evaluator:
-        frame = evaluator.per_user(["precision", "recall"], k=range(1, 6))
+        frame = evaluator.per_user(["precision", "recall"], k=range(1, 6), long=True)
     curves = {user: rows.sort_values("k") for user, rows in frame.groupby("user_id")}
     assert curves["A"]["precision"].tolist() == exactly([1, 1, 2 / 3, 2 / 4, 2 / 5])
     assert curves["A"]["recall"].tolist() == exactly([1 / 2, 1, 1, 1, 1])

@@ -138,7 +138,7 @@ def test_relevant_items_of_a_query_without_a_list() -> None:
     lists = pd.DataFrame({"user_id": "q", "item_id": ["a", "x"], "score": [0.9, 0.8]})
     with sm.Evaluator(lists, truth, convention="ir_measures", check=False) as evaluator:
         total = evaluator.evaluate("NumRel", ci="none")["value"].tolist()
-        users = evaluator.per_user("NumRel")
+        users = evaluator.per_user("NumRel", long=True)
     assert total == [3]
     assert users["user_id"].tolist() == ["q"]
     assert any("NumRel" in d.there for d in Convention.load("ir_measures").differs)
@@ -159,7 +159,7 @@ def test_diversity_of_lists_with_items_that_have_no_features() -> None:
     items = pd.DataFrame({"item_id": ["a", "b"], "features": [[0.0, 1.0], [1.0, 1.0]]})
     with sm.Evaluator(ranked(RANKED), items=items, convention="rectools") as evaluator:
         value = evaluator.evaluate(HAMMING, k=3, ci="none")["value"].tolist()
-        users = evaluator.per_user(HAMMING, k=3)
+        users = evaluator.per_user(HAMMING, k=3, long=True)
     values = dict(zip(users["user_id"], users.iloc[:, -1], strict=True))
     assert value == pytest.approx([2 / 3])
     assert values == pytest.approx({"u1": 1, "u2": math.nan, "u3": 1, "u4": 0}, nan_ok=True)
@@ -215,6 +215,6 @@ def test_ignore_is_the_handling_of_short_lists() -> None:
          ("u3", "b"), ("u4", "a")], columns=["user_id", "item_id"],
     )  # fmt: skip
     with sm.Evaluator(lists, truth, convention="rectools", check=False) as evaluator:
-        users = evaluator.per_user(["PartialAUC", "PAP"], k=2)
+        users = evaluator.per_user(["PartialAUC", "PAP"], k=2, long=True)
     assert users["partial_auc"].tolist() == pytest.approx([0.5, 0.5, 1, 0])
     assert users["pap"].tolist() == pytest.approx([0.75, 0.5, 1, 0])

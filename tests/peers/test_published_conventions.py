@@ -204,7 +204,7 @@ def test_users_whose_mean_another_user_spoils(
 ) -> None:
     """The last user is the one without interactions or recommendations: 0 here."""
     with Evaluator(**frames("five users"), convention=convention) as evaluator:
-        frame = evaluator.per_user(spec, k=3)
+        frame = evaluator.per_user(spec, k=3, long=True)
     values = dict(zip(frame["user_id"], frame[spec], strict=True))
     assert values == pytest.approx(
         {user: number(value) for user, value in users.items()}, rel=0, abs=1e-9

@@ -43,7 +43,7 @@ def test_numbers_that_the_libraries_printed(library: str) -> None:
     lists, truth = tables(LISTS)
     with Evaluator(lists, truth, convention=library, threads=1) as evaluator:
         for spec in [spec for of, spec in NUMBERS if of == library]:
-            frame = evaluator.per_user([spec], k=[2, 4])
+            frame = evaluator.per_user([spec], k=[2, 4], long=True)
             found = frame.set_index(["user_id", "k"]).iloc[:, -1].to_dict()
             for place, expected in NUMBERS[library, spec].items():
                 assert found[place] == pytest.approx(expected, abs=6e-7), (spec, place)
@@ -90,7 +90,7 @@ def test_scikit_learn_on_drawn_lists() -> None:
     recommendations, truth = tables(lists)
     cells = 0
     with Evaluator(recommendations, truth, convention="sklearn", threads=1) as evaluator:
-        frame = evaluator.per_user(["ndcg", "dcg", "lrap"], k=[3])
+        frame = evaluator.per_user(["ndcg", "dcg", "lrap"], k=[3], long=True)
         whole = evaluator.per_user(["ndcg", "dcg", "lrap"])
     for k, values in ((3, frame), (None, whole)):
         for user, ndcg, dcg, lrap in zip(

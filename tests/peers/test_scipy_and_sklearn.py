@@ -239,8 +239,8 @@ def test_worlds_are_hard_enough(world: World) -> None:
 
 def test_correlations_agree_with_scipy(world: World) -> None:
     with world.evaluator() as evaluator:
-        at_cutoffs = evaluator.per_user([*CORRELATIONS], k=CUTOFFS)
-        whole = evaluator.per_user([*CORRELATIONS])
+        at_cutoffs = evaluator.per_user([*CORRELATIONS], k=CUTOFFS, long=True)
+        whole = evaluator.per_user([*CORRELATIONS], long=True)
         means = evaluator.evaluate([*CORRELATIONS], k=CUTOFFS)
         whole_means = evaluator.evaluate([*CORRELATIONS])
     assert set(whole["user_id"]) == world.audience()
@@ -311,7 +311,7 @@ def test_correlations_do_not_depend_on_what_is_relevant() -> None:
     """`relevant_from` narrows the audience, not the judged items that are compared."""
     world = WORLDS["text ids by score"]
     with world.evaluator(relevant_from=5) as evaluator:
-        frame = evaluator.per_user(["kendall_tau", "spearman_rho"], k=20)
+        frame = evaluator.per_user(["kendall_tau", "spearman_rho"], k=20, long=True)
     audience = world.audience(5)
     assert set(frame["user_id"]) == audience < world.audience()
     for name in ("kendall_tau", "spearman_rho"):
@@ -337,7 +337,7 @@ def test_models_are_compared_by_themselves() -> None:
     second.grades = first.grades
     lists = {"first": first.recommendations(), "second": second.recommendations()}
     with Evaluator(lists, truth) as evaluator:
-        users = evaluator.per_user(["kendall_tau", "spearman_rho"], k=[3, 20])
+        users = evaluator.per_user(["kendall_tau", "spearman_rho"], k=[3, 20], long=True)
         runs = evaluator.evaluate("auc", k=[3, 20])
     for name, world in (("first", first), ("second", second)):
         for k in (3, 20):

@@ -59,7 +59,7 @@ class World:
     def per_user(self, specs: list[str]) -> dict[tuple[str, int], dict[Any, float]]:
         """Return {(spec, k): {user: value}} of all cutoffs."""
         with self.evaluator() as evaluator:
-            rows = evaluator.per_user(specs, k=CUTOFFS)
+            rows = evaluator.per_user(specs, k=CUTOFFS, long=True)
             names = {spec: canonical(evaluator, spec) for spec in specs}
         return {
             (spec, k): dict(rows[rows["k"] == k].set_index("user_id")[name].dropna())

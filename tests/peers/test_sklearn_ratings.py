@@ -65,7 +65,7 @@ def test_ratings_probabilities_and_labels(tables: dict[str, pd.DataFrame]) -> No
     joined = by_score.merge(tables["interactions"], how="left", on=["user_id", "item_id"])
     with sm.Evaluator(**tables, check=False) as evaluator:
         result = evaluator.evaluate([*OF_RATINGS, *OF_PROBABILITIES], k=CUTOFFS)
-        users = evaluator.per_user(list(OF_LABELS), k=CUTOFFS)
+        users = evaluator.per_user(list(OF_LABELS), k=CUTOFFS, long=True)
     for k in CUTOFFS:
         top = joined[joined["rank"] <= k]
         judged = top[top["relevance"].notna()]

@@ -245,7 +245,7 @@ def test_package_agrees_with_trec_eval(world: World, complete: bool) -> None:
     users_that_count = set(world.qrels()) if complete else {*world.qrels()} & {*world.run()}
     ours: Values = {}
     for ks in (None, CUTOFFS):
-        users = evaluator.per_user(SPECS, k=ks)
+        users = evaluator.per_user(SPECS, k=ks, long=True)
         means = evaluator.evaluate(SPECS, k=ks)
         for spec in SPECS:
             for k in ks or [None]:
@@ -264,7 +264,7 @@ def test_counts_and_judged_pools_agree_with_trec_eval(world: World) -> None:
         interaction_frame(world.interactions),
         convention="trec_eval",
     ) as evaluator:
-        users = evaluator.per_user(list(COUNTS_AND_POOLS), k=CUTOFFS)
+        users = evaluator.per_user(list(COUNTS_AND_POOLS), k=CUTOFFS, long=True)
     judge = pytrec_eval.RelevanceEvaluator(world.qrels(), measures)
     for k in CUTOFFS:
         cut = judge.evaluate({user: first(k, scores) for user, scores in world.run().items()})
@@ -282,7 +282,7 @@ def test_judged_documents_only_agree_with_trec_eval(world: World) -> None:
         convention="trec_eval",
         settings={"unjudged": "drop"},
     ) as evaluator:
-        of_cuts = evaluator.per_user(list(CUT_BY_TREC_EVAL), k=CUTOFFS)
+        of_cuts = evaluator.per_user(list(CUT_BY_TREC_EVAL), k=CUTOFFS, long=True)
         whole = evaluator.per_user(["mrr", "bpref", "inf_ap", "r_precision"])
     asked = {f"{measure}.{','.join(map(str, CUTOFFS))}" for measure in CUT_BY_TREC_EVAL.values()}
     of_lists = {"mrr": "recip_rank", "bpref": "bpref", "inf_ap": "infAP", "r_precision": "Rprec"}

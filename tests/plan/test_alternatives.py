@@ -289,7 +289,7 @@ def test_metrics_are_the_same(key: list[str]) -> None:
                 seen.add(stage)
                 specs = [parse_spec(f"{metric}({one})") for one in variants[:n_variants]]
                 requests = under_standard(planner, dict.fromkeys(specs, cutoffs))
-                logical = per_user(results_of(planner, requests))
+                logical = per_user(results_of(planner, requests), long=True)
                 other = physical(planner, logical)
                 assert stage not in {node.name for node in logical.nodes()}
                 assert stage in {node.name for node in other.nodes()}

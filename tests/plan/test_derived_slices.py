@@ -26,7 +26,7 @@ def labels_by(history: Mapping[str, list[str]]) -> Iterator[Labels]:
 
         def labels(by: str) -> dict[str, Any]:
             name = by.partition("(")[0]
-            frame = evaluator.per_user(["recall@1"], by=by)
+            frame = evaluator.per_user(["recall@1"], by=by, long=True)
             order = evaluator.evaluate(["recall@1"], by=by)[name].tolist()
             assert frame["user_id"].tolist() == sorted(users)
             return {**dict(zip(frame["user_id"], frame[name], strict=True)), "order": order}

@@ -29,7 +29,9 @@ from tests.support.seen_items import (
 def same(one: sm.Evaluator, other: sm.Evaluator, metrics: Any, k: Any = (1, 2, 3)) -> None:
     pd.testing.assert_frame_equal(one.evaluate(metrics, k=k), other.evaluate(metrics, k=k))
     metrics = [metric for metric in metrics if metric not in ("coverage", "inter_list_diversity")]
-    pd.testing.assert_frame_equal(one.per_user(metrics, k=k), other.per_user(metrics, k=k))
+    pd.testing.assert_frame_equal(
+        one.per_user(metrics, k=k, long=True), other.per_user(metrics, k=k, long=True)
+    )
 
 
 def test_what_is_left_is_ranked_again() -> None:
@@ -40,7 +42,9 @@ def test_what_is_left_is_ranked_again() -> None:
         assert places.groupby("user_id")["rank"].apply(list).to_dict() == {
             "u1": [1, 2], "u2": [1, 2], "u3": [1, 2, 3],
         }  # fmt: skip
-        users = evaluator.per_user(["mrr", "recall", "hit_rate"], k=2).set_index("user_id")
+        users = evaluator.per_user(["mrr", "recall", "hit_rate"], k=2, long=True).set_index(
+            "user_id"
+        )
     assert users["mrr"].to_dict() == {"u1": 1 / 2, "u2": 1 / 2, "u3": 1.0}
     # a of u1 was seen and is relevant: it counts among the relevant items, and cannot be hit
     assert users["recall"].to_dict() == {"u1": 1 / 2, "u2": 1.0, "u3": 1 / 2}
@@ -159,7 +163,7 @@ def test_copies_of_seen_items_are_refused_all_the_same() -> None:
 def test_users_whose_lists_are_gone_have_no_recommendations() -> None:
     history = pairs([("u1", item) for item in "abcd"])
     with Evaluator(ranked(LISTS), RELEVANT, history=history, settings=DROP) as evaluator:
-        users = evaluator.per_user(["hit_rate", "hit_rate(audience=recommended)"], k=3)
+        users = evaluator.per_user(["hit_rate", "hit_rate(audience=recommended)"], k=3, long=True)
         assert users["hit_rate"].to_list() == [0, 1, 1]
         assert math.isnan(users["hit_rate(audience=recommended)"].iloc[0])
 

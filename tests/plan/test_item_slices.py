@@ -262,7 +262,7 @@ def test_metrics_of_other_items_have_no_slices_of_items(world: sm.Evaluator) -> 
     with pytest.raises(UsageError, match=r"^coverage has one value for all users"):
         world.evaluate(["recall@5", "coverage@5"], by="month")
     with pytest.raises(UsageError, match=r"^popularity reads"):
-        world.per_user(["popularity@5"], by_item="popularity")
+        world.per_user(["popularity@5"], by_item="popularity", long=True)
 
 
 def test_an_audience_that_does_not_depend_on_the_slice_is_refused(world: sm.Evaluator) -> None:

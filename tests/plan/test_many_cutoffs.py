@@ -61,10 +61,10 @@ def rows_of(frame: pd.DataFrame, ks: Any) -> pd.DataFrame:
 
 
 def test_values_per_user_are_those_of_few_cutoffs(evaluator: sm.Evaluator) -> None:
-    many = evaluator.per_user(METRICS, k=MANY)
+    many = evaluator.per_user(METRICS, k=MANY, long=True)
     assert len(many) == 2 * N_USERS * len(MANY)
     assert many["k"].tolist()[: len(MANY)] == [*MANY]  # in the order of their keys
-    few = evaluator.per_user(METRICS, k=SOME)
+    few = evaluator.per_user(METRICS, k=SOME, long=True)
     pd.testing.assert_frame_equal(rows_of(many, SOME), few, check_exact=True)
 
 
@@ -130,9 +130,10 @@ def test_cutoffs_in_any_order_and_whole_lists(evaluator: sm.Evaluator) -> None:
 
 def test_the_statement_of_many_cutoffs_runs_alone(evaluator: sm.Evaluator) -> None:
     for per_user in (False, True):
-        statement = evaluator.sql("ndcg", k=range(1, 22), per_user=per_user)
+        of_users: dict[str, Any] = {"long": True} if per_user else {}
+        statement = evaluator.sql("ndcg", k=range(1, 22), per_user=per_user, **of_users)
         method = evaluator.per_user if per_user else evaluator.evaluate
-        expected = method("ndcg", k=range(1, 22))
+        expected = method("ndcg", k=range(1, 22), **of_users)
         connection = evaluator.engine.connection  # type: ignore[union-attr]
         found = connection.execute(statement).df()
         assert found["k"].tolist() == expected["k"].tolist()
@@ -145,7 +146,7 @@ def test_the_statement_of_many_cutoffs_runs_alone(evaluator: sm.Evaluator) -> No
 
 def plan_of(evaluator: sm.Evaluator, metrics: list[str], n: int, per_user: bool) -> Plan:
     results = path.results(evaluator._session, Request(metrics, range(1, n + 1), per_user=per_user))
-    return plan_per_user(results) if per_user else summary(results)
+    return plan_per_user(results, long=True) if per_user else summary(results)
 
 
 def sizes_of(plan: Plan) -> list[int]:
@@ -176,7 +177,7 @@ def test_many_metrics_in_several_statements(monkeypatch: pytest.MonkeyPatch) -> 
         of_users = [metric for metric in metrics if metric != "coverage"]
         with Evaluator(LISTS, TRUTH, users=USERS, history=TRUTH) as evaluator:
             return [
-                evaluator.per_user(of_users, k=[1, 5]),
+                evaluator.per_user(of_users, k=[1, 5], long=True),
                 evaluator.evaluate(metrics, k=[1, 5]),
                 evaluator.evaluate(metrics, k=[1, 5], by="country"),
                 evaluator.compare(of_users, k=[1, 5], baseline="als"),

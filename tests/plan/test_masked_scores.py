@@ -27,7 +27,7 @@ def test_masked_rows_are_no_recommendations(kind: str) -> None:
         assert len(evaluator.stage("recommendations")) == 3
         assert evaluator.evaluate("coverage(counted=all,scale=count)@3")["value"].to_list() == [2]
         # precision(divisor=length): u1 has d b, of which d is relevant; u2 has b, which is
-        users = evaluator.per_user(["precision(divisor=length)", "mrr"], k=3)
+        users = evaluator.per_user(["precision(divisor=length)", "mrr"], k=3, long=True)
     assert users["precision(divisor=length)"].to_list()[:2] == [1 / 2, 1]
     assert users["mrr"].to_list() == [1, 1, 0]
 
@@ -71,7 +71,7 @@ def test_masked_rows_of_a_baseline() -> None:
     given = {"baseline": MASKED, "settings": LEAVE}
     with Evaluator(ranked(LISTS), RELEVANT, **given) as evaluator:
         # of u2's c a, the masked c is none of the baseline's: both are unexpected
-        users = evaluator.per_user("unexpectedness", k=2).set_index("user_id")
+        users = evaluator.per_user("unexpectedness", k=2, long=True).set_index("user_id")
         assert users["unexpectedness"].to_dict()["u2"] == 1
     refused(
         sm.DataError, "baseline: 2 rows", recommendations=ranked(LISTS), interactions=RELEVANT,

@@ -330,9 +330,9 @@ def test_a_user_may_have_several_key_columns(world: sm.Evaluator) -> None:
     by_item: dict[str, Any] = {"by": "age", "by_item": ["category", "month"]}
     with Evaluator(**tables, key=("user_id", "session")) as evaluator:
         assert_same(evaluator.evaluate(metrics, **by), world.evaluate(metrics, **by))
-        found = evaluator.per_user(["recall@5"], **by_item)
+        found = evaluator.per_user(["recall@5"], **by_item, long=True)
         found["user_id"] = found["user_id"] * 2 + (found.pop("session") == "s1")
-        assert_same(found, world.per_user(["recall@5"], **by_item))
+        assert_same(found, world.per_user(["recall@5"], **by_item, long=True))
 
         doubled = pd.concat([tables["users"], tables["users"].query("user_id == 3")])
         doubled["country"] = [*tables["users"]["country"], "US", "US"]
@@ -373,8 +373,8 @@ def test_conventions_are_sliced_as_each_alone(options: dict[str, Any]) -> None:
 def test_rows_of_users_say_their_slices(world: sm.Evaluator) -> None:
     labels = labels_of_users("country", "age")
     metrics = ["ndcg@3", "surprisal@5"]
-    found = world.per_user(metrics, by=["country", "age"])
-    plain = world.per_user(metrics)
+    found = world.per_user(metrics, by=["country", "age"], long=True)
+    plain = world.per_user(metrics, long=True)
     assert list(found.columns) == ["model", "user_id", "country", "age", "k", "ndcg", "surprisal"]
     for place, name in enumerate(("country", "age")):
         expected = [labels[user][place] for user in found["user_id"]]
@@ -383,11 +383,11 @@ def test_rows_of_users_say_their_slices(world: sm.Evaluator) -> None:
 
 
 def test_rows_of_users_come_once_per_slice_of_items(world: sm.Evaluator, parts: Parts) -> None:
-    found = world.per_user(["ndcg@5"], by="country", by_item="category")
+    found = world.per_user(["ndcg@5"], by="country", by_item="category", long=True)
     assert list(found.columns) == ["model", "user_id", "country", "category", "k", "ndcg"]
 
     expected = {
-        genre: parts.get("category", genre).per_user(["ndcg@5"], by="country")
+        genre: parts.get("category", genre).per_user(["ndcg@5"], by="country", long=True)
         for genre in Parts.SLICES["category"]
     }
     keys = ["model", "user_id", "category"]
@@ -699,7 +699,7 @@ def test_slices_where_nobody_is_averaged_over() -> None:
     with Evaluator(**tables, interactions=truth) as evaluator:
         found = evaluator.evaluate(["recall@1"], by="kind")
         expected = evaluator.evaluate(["recall@1"])
-        assert evaluator.per_user(["recall@1"], by="kind", by_item="genre").empty
+        assert evaluator.per_user(["recall@1"], by="kind", by_item="genre", long=True).empty
     assert list(found.columns) == ["kind", *expected.columns]
     assert found["n_users"].sum() == expected["n_users"].sum() == 0
     assert found["value"].isna().all()

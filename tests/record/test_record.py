@@ -118,7 +118,7 @@ def test_frames_carry_their_records(tmp_path: Path) -> None:
     with Evaluator(models, TRUTH) as evaluator:
         results = {
             "evaluate": evaluator.evaluate("hit_rate@2"),
-            "per_user": evaluator.per_user("hit_rate@2"),
+            "per_user": evaluator.per_user("hit_rate@2", long=True),
             "compare": evaluator.compare("hit_rate@2", baseline="als", test="randomization"),
             "leaderboard": evaluator.leaderboard("hit_rate@2", test="randomization"),
         }

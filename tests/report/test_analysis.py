@@ -35,7 +35,7 @@ from tests.support.reports import (
 @pytest.fixture(scope="module")
 def per_user(evaluator: sm.Evaluator) -> pd.DataFrame:
     """Return the per-user values: `model, user_id, label, value`."""
-    return long_form(evaluator.per_user(["ndcg", "precision", "popularity"], [4]))
+    return long_form(evaluator.per_user(["ndcg", "precision", "popularity"], [4], long=True))
 
 
 def long_form(frame: pd.DataFrame) -> pd.DataFrame:

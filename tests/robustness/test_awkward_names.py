@@ -91,7 +91,7 @@ def test_models_with_hostile_names(expected: list[float]) -> None:
     )
     with Evaluator(lists, truth_table(), history=history_table()) as evaluator:
         found = evaluator.evaluate(METRICS)
-        users = evaluator.per_user(METRICS[:1])
+        users = evaluator.per_user(METRICS[:1], long=True)
         assert sorted(evaluator.models) == sorted(names)
     assert sorted(set(found["model"])) == sorted(names)
     for _, of_model in found.groupby("model"):
@@ -116,7 +116,7 @@ def test_ids_with_hostile_texts(expected: list[float]) -> None:
         tables = {"history": named(history_table()), "users": named(users_table())}
         with Evaluator(named(lists_table()), named(truth_table()), **tables) as evaluator:
             assert values(evaluator.evaluate(METRICS)) == expected
-            users = evaluator.per_user(METRICS[:1])
+            users = evaluator.per_user(METRICS[:1], long=True)
             assert sorted(users["user_id"]) == sorted(group[1:4])
             sliced = evaluator.evaluate("recall@2", by="country")
             assert sorted(sliced["country"]) == ["(none)", 'a"b', "it's"]

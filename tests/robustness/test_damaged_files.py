@@ -117,7 +117,7 @@ def test_a_file_that_changes_between_runs_is_refused(
         what = "is gone" if change == "deleted" else "changed"
         for call in (
             lambda: evaluator.evaluate("ndcg@10"),
-            lambda: evaluator.per_user("ndcg@10"),
+            lambda: evaluator.per_user("ndcg@10", long=True),
             lambda: evaluator.write_parquet(tmp_path / "out.parquet", "ndcg@10"),
         ):
             with pytest.raises(sm.DataError, match=rf"recommendations: \S+lists\.parquet {what}"):

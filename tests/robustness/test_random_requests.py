@@ -50,7 +50,7 @@ def state(connection: duckdb.DuckDBPyConnection) -> list[Any]:
 
 REQUESTS: dict[str, Callable[[sm.Evaluator, str], Any]] = {
     "metric": lambda evaluator, text: evaluator.evaluate(text),
-    "per user": lambda evaluator, text: evaluator.per_user([text]),
+    "per user": lambda evaluator, text: evaluator.per_user([text], long=True),
     "param": lambda evaluator, text: evaluator.evaluate(f"ndcg(gain={text})@3"),
     "number": lambda evaluator, text: evaluator.evaluate(f"f_beta(beta={text})@3"),
     "threshold": lambda evaluator, text: evaluator.evaluate(f"recall(relevant_from={text})@3"),

@@ -174,7 +174,7 @@ def answer(data: Path, way: Way, folder: Path, everything: bool = True) -> Answe
         **way.options,
     ) as evaluator:
         few = ["ndcg", "recall(aggregate=median)", "coverage"]
-        values = evaluator.per_user("all" if everything else OF_USERS, [5, 10])
+        values = evaluator.per_user("all" if everything else OF_USERS, [5, 10], long=True)
         means = evaluator.evaluate("all" if everything else A_FEW, [5, 10])
         sliced = evaluator.evaluate(few[:2], 10, by=["country", "popularity"])
         resampled = evaluator.evaluate(few, 10, ci="bootstrap", resamples=40, run_ci=True)
@@ -288,7 +288,8 @@ def test_distances_of_any_size_do_not_depend_on_the_order_of_rows() -> None:
                 [
                     "intra_list_diversity(distance=euclidean)@5",
                     "intra_list_diversity(distance=euclidean)",
-                ]
+                ],
+                long=True,
             )
         found.append(values.sort_values(["user_id", "k"], ignore_index=True))
     for other in found[1:]:

@@ -142,7 +142,9 @@ def test_two_runs_at_once_in_one_database(
     def run(name: str, frame: pd.DataFrame) -> None:
         with Evaluator(frame, "truth", connection=connection.cursor()) as evaluator:
             for k in range(1, 4):
-                found[name].append(evaluator.per_user(["ndcg", "map"], k).to_dict("list"))
+                found[name].append(
+                    evaluator.per_user(["ndcg", "map"], k, long=True).to_dict("list")
+                )
 
     threads = [
         threading.Thread(target=run, args=pair)
@@ -154,7 +156,10 @@ def test_two_runs_at_once_in_one_database(
         thread.join()
     for name, frame in (("as it is", lists), ("turned", turned)):
         with Evaluator(frame, data / "truth.parquet") as evaluator:
-            alone = [evaluator.per_user(["ndcg", "map"], k).to_dict("list") for k in range(1, 4)]
+            alone = [
+                evaluator.per_user(["ndcg", "map"], k, long=True).to_dict("list")
+                for k in range(1, 4)
+            ]
         assert found[name] == alone
     assert found["as it is"] != found["turned"]
     assert state(connection) == before

@@ -92,7 +92,7 @@ def test_many_calls_of_many_kinds_at_once() -> None:
     with sm.Evaluator(MODELS, TRUTH) as evaluator:
         calls: list[Callable[[], pd.DataFrame]] = [
             lambda: evaluator.evaluate(["mrr@2", "ndcg@1"]),
-            lambda: evaluator.per_user("recall@2"),
+            lambda: evaluator.per_user("recall@2", long=True),
             lambda: evaluator.compare("mrr@2", baseline="a"),
             lambda: evaluator.leaderboard("mrr@2"),
             lambda: evaluator.check("mrr@2"),

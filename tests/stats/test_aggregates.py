@@ -161,7 +161,9 @@ def test_the_lower_quantile_is_exact_where_a_share_is_a_whole_number_of_users(
 
 def test_aggregates_leave_out_undefined_values() -> None:
     with Evaluator(**ONE_MODEL) as evaluator:
-        values = evaluator.per_user("mrr(no_hits=drop)@2").dropna().iloc[:, -1].to_numpy()
+        values = (
+            evaluator.per_user("mrr(no_hits=drop)@2", long=True).dropna().iloc[:, -1].to_numpy()
+        )
         found = evaluator.evaluate(
             [f"mrr(no_hits=drop, aggregate={name})@2" for name in ("min", "median", "max")]
         )

@@ -180,7 +180,7 @@ DRAWN = {
 @pytest.mark.parametrize("kind", DRAWN)
 def test_comparisons_of_drawn_values_are_those_of_scipy(kind: str, given_metric: Path) -> None:
     with Evaluator(lists_of(DRAWN[kind]), templates=given_metric, baseline="base") as evaluator:
-        values = evaluator.per_user("given")
+        values = evaluator.per_user("given", long=True)
         for test, correction, adjust in (("t", "holm", holm), ("wilcoxon", "bh", bh)):
             found = evaluator.compare("given", test=test, correction=correction, confidence=0.9)
             assert set(found["model"]) == DRAWN[kind].keys() - {"base"}
@@ -240,7 +240,7 @@ def test_values_that_are_equal_but_for_rounding_are_ties() -> None:
     )
     metrics = ["precision@5", "n_hits@5"]
     with Evaluator(models, truth) as evaluator:
-        values = evaluator.per_user("precision@5").pivot(
+        values = evaluator.per_user("precision@5", long=True).pivot(
             index="user_id", columns="model", values="precision"
         )
         wilcoxon = evaluator.compare(metrics, baseline="b", test="wilcoxon", correction="none")
@@ -399,7 +399,7 @@ def evaluator() -> Iterator[sm.Evaluator]:
 
 
 def test_comparisons_of_lists_are_those_of_scipy(evaluator: sm.Evaluator) -> None:
-    values = evaluator.per_user(METRICS)
+    values = evaluator.per_user(METRICS, long=True)
     for test in ("t", "wilcoxon"):
         found = evaluator.compare(METRICS, baseline="popular", test=test)
         judged(found, values, test, low_is_better=["popularity"])
@@ -431,7 +431,7 @@ def _metric_and_k(spec: str) -> tuple[str, int]:
 def test_comparisons_in_slices(slicing: dict[str, Any], evaluator: sm.Evaluator) -> None:
     metrics = ["ndcg@5", "mrr", "recall@3"]
     known = {name: value for name, value in slicing.items() if name != "combinations"}
-    values = evaluator.per_user(metrics, **known)
+    values = evaluator.per_user(metrics, **known, long=True)
     for test in ("t", "wilcoxon"):
         found = evaluator.compare(metrics, baseline="popular", test=test, **slicing)
         n_slices = (3 if "by" in slicing else 1) * (3 if "by_item" in slicing else 1)
@@ -467,7 +467,7 @@ def test_conventions_in_one_table_are_each_alone() -> None:
     order = {"settings": {"order": "rank", "ties": "item_asc"}}
     with Evaluator(**tables, convention=names, **order) as several:
         together = several.compare(metrics, **asked)
-        values = several.per_user(metrics)
+        values = several.per_user(metrics, long=True)
         normal = several.compare(metrics, baseline="popular")
     judged(normal, values)
     assert together["convention"].unique().tolist() == names
@@ -530,7 +530,7 @@ def test_two_keys_are_one_user() -> None:
         tables[name] = WORLD[name].assign(user_id=number // 2, session=number % 2)
     with Evaluator(**tables, key=("user_id", "session")) as of_sessions:
         found = of_sessions.compare("ndcg@5", baseline="popular", test="wilcoxon")
-        values = of_sessions.per_user("ndcg@5")
+        values = of_sessions.per_user("ndcg@5", long=True)
     judged(found, values, "wilcoxon")
     assert (found["n_users"] == 130).all()
 

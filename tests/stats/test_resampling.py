@@ -290,7 +290,7 @@ def test_intervals_are_percentiles_of_resampled_means(
         found = evaluator.evaluate(
             metrics, ci="bootstrap", confidence=0.9, resamples=400, seed=5, **slicing
         )
-        values = evaluator.per_user(metrics, **slicing)
+        values = evaluator.per_user(metrics, **slicing, long=True)
     names = list(found.columns)
     texts = values[list(tables["key"])].astype(str).agg(":".join, axis=1)
     alone = 0
@@ -334,7 +334,7 @@ def test_combinations_have_the_intervals_of_their_users() -> None:
 def test_comparisons_rest_on_paired_resamples(of_integers: sm.Evaluator) -> None:
     """Every model and metric is resampled with the same users: those that both have a value for."""
     metrics = [METRICS[0], METRICS[2]]
-    values = of_integers.per_user(metrics)
+    values = of_integers.per_user(metrics, long=True)
     for test in ("bootstrap", "randomization"):
         found = of_integers.compare(
             metrics, baseline="popular", ci="bootstrap", test=test, resamples=400, seed=3

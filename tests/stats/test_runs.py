@@ -98,6 +98,26 @@ def test_means_over_runs_worked_by_hand() -> None:
     assert compared[["wins", "ties", "losses", "n_users"]].tolist() == [2, 0, 2, 4]
 
 
+def test_equal_runs_have_no_spread() -> None:
+    """Every run has the same reciprocal ranks, of other users: their sums differ by rounding."""
+    n = 97
+    places = [range(1, n + 1), range(n, 0, -1), [1 + 5 * user % n for user in range(n)]]
+    lists = pd.DataFrame(
+        [
+            (run, user, 0 if rank == place else rank, rank)
+            for run, of_run in enumerate(places)
+            for user, place in enumerate(of_run)
+            for rank in range(1, place + 1)
+        ],
+        columns=["run", "user_id", "item_id", "rank"],
+    )
+    truth = pd.DataFrame({"user_id": range(n), "item_id": 0})
+    with Evaluator(lists, truth) as runs:
+        result = runs.evaluate("mrr")
+    assert result["value"].tolist() == pytest.approx([sum(1 / r for r in range(1, n + 1)) / n])
+    assert result["std_runs"].tolist() == [0]
+
+
 def test_a_user_has_the_mean_over_the_runs_that_count_the_user() -> None:
     with evaluator(settings={"no_recommendations": "drop"}) as runs:
         row = runs.evaluate("mrr").iloc[1]

@@ -141,7 +141,7 @@ def run_calls(
     with Evaluator(**tables, settings=settings) as evaluator:
         with no_propensities_expected(logs):
             means = at_k(evaluator.evaluate(list(calls), k=cutoffs), k)
-        users = evaluator.per_user(of_users, k=cutoffs) if of_users else pd.DataFrame()
+        users = evaluator.per_user(of_users, k=cutoffs, long=True) if of_users else pd.DataFrame()
         names = {call: canonical(evaluator, call) for call in calls}
     assert means["metric"].tolist() == list(dict.fromkeys(names.values())), "not a row for each"
     rows = {row["metric"]: row for row in means.to_dict("records")}

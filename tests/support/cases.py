@@ -240,7 +240,9 @@ def wrong(cases: Sequence[Case]) -> list[str]:
         means = evaluator.evaluate(asked, by=None if alone else "origin")
         users = pd.DataFrame()
         if of_users:
-            users = evaluator.per_user([a for a in asked if a.partition("@")[0] in of_users])
+            users = evaluator.per_user(
+                [a for a in asked if a.partition("@")[0] in of_users], long=True
+            )
         names = {call: canonical(evaluator, call) for call in dict.fromkeys(calls)}
     problems = []
     for place, (case, call) in enumerate(zip(cases, calls, strict=True)):

@@ -70,13 +70,13 @@ def values(
         interactions = truth_table()
     with Evaluator(recommendations, interactions, **options) as evaluator:
         frame = evaluator.per_user(METRIC)
-    assert list(frame.columns)[-1] == "mrr"
-    assert (frame["k"] == 3).all()
-    users = [tuple(row) for row in frame[list(keys)].itertuples(index=False, name=None)]
+    assert len(frame.columns) == len(keys) + 1  # users have the names of the table's columns
+    assert list(frame.columns)[-1] == METRIC
+    users = [tuple(row) for row in frame.iloc[:, :-1].itertuples(index=False, name=None)]
     assert len(set(users)) == len(users)
     return {
         user[0] if len(keys) == 1 else user: float(value)
-        for user, value in zip(users, frame["mrr"], strict=True)
+        for user, value in zip(users, frame[METRIC], strict=True)
     }
 
 

@@ -427,6 +427,7 @@ def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
         yield f"summary {where}", summary(results_of(plans, [*of_users, *of_runs]))
         yield f"summary of runs {where}", summary(results_of(plans, of_runs))
         yield f"per user {where}", per_user(results_of(plans, of_users))
+        yield f"long per user {where}", per_user(results_of(plans, of_users), long=True)
         yield f"one per user {where}", per_user(results_of(plans, of_users[:1]))
         yield from long_plans(f"long {where}", results_of(plans, [*of_users, *of_runs]))
         values = STANDARD.values()
@@ -471,6 +472,8 @@ def long_plans(label: str, results: Results) -> Iterator[tuple[str, Plan]]:
     plan = per_user_long(results)
     assert plan is not None
     yield label, plan
+    if not results.of_runs:
+        yield f"a row per cutoff, {label}", per_user(results, long=True)
 
 
 def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
@@ -509,7 +512,8 @@ def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
             yield f"gaps {gaps} {interval.kind} {sliced} {where}", summary(results)
     many = results_of(plans, wanted(plans, "ndcg", "map", k=range(1, 50)), interval=BOOTSTRAP)
     yield f"many cutoffs {where}", summary(many)
-    yield f"many cutoffs per user {where}", per_user(many)
+    for long in (False, True):
+        yield f"many cutoffs per user {long=} {where}", per_user(many, long)
     for name in ("country", "recommendations.score", "activity"):
         slices = slicing(plans, [name])
         yield f"uneven {name} {where}", slices.uneven(slices.of_users[0])

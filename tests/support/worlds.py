@@ -150,4 +150,6 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
 @functools.cache
 def values(*specs: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     with Evaluator(**world(1), threads=1) as evaluator:
-        return evaluator.per_user(of_users(specs), k=CUTOFFS), evaluator.evaluate(specs, k=CUTOFFS)
+        return evaluator.per_user(of_users(specs), k=CUTOFFS, long=True), evaluator.evaluate(
+            specs, k=CUTOFFS
+        )

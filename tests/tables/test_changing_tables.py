@@ -162,7 +162,7 @@ def test_tables_of_a_connection_are_read_again_in_every_call(change: str) -> Non
         assert mrr(evaluator) == HELD
         connection.execute(after)
         assert mrr(evaluator) == READ_AGAIN
-        assert evaluator.per_user("mrr@2")["mrr"].tolist() == [READ_AGAIN, READ_AGAIN]
+        assert evaluator.per_user("mrr@2", long=True)["mrr"].tolist() == [READ_AGAIN, READ_AGAIN]
 
 
 def test_a_frame_that_is_registered_anew_is_read_again() -> None:

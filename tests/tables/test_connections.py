@@ -100,7 +100,7 @@ def test_a_connection_stays_as_it_was() -> None:
     assert state(connection) == before
     evaluator.evaluate(["mrr@3", "ndcg", "coverage"])
     assert state(connection) == before
-    evaluator.per_user(["mrr@3"])
+    evaluator.per_user(["mrr@3"], long=True)
     evaluator.stage("hits")
     evaluator.sql("mrr@3")
     assert state(connection) == before

@@ -244,7 +244,7 @@ def test_quotes_that_belong_to_ids_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(HEADER + 'u1,"""i1""",1\nu1,"i,2",2\nu1,i"3,3\n')
     with Evaluator(path, {"u1": ['"i1"', "i,2"]}) as evaluator:
-        assert evaluator.per_user("recall@2")["recall"].tolist() == [1.0]
+        assert evaluator.per_user("recall@2", long=True)["recall"].tolist() == [1.0]
 
 
 def test_a_row_of_another_length_is_refused(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_the_header_says_what_separates_values(tmp_path: Path, above: str, separ
     path = tmp_path / "a.csv"
     path.write_text(above + text.getvalue())
     with Evaluator(path, {"u1": ["a|b"], "#2": ["a,b"]}) as evaluator:
-        found = evaluator.per_user(["recall@1", "recall@2"])
+        found = evaluator.per_user(["recall@1", "recall@2"], long=True)
     assert found["user_id"].tolist() == ["#2", "#2", "u1", "u1"]
     assert found["recall"].tolist() == [1, 1, 0, 1]
 
@@ -316,7 +316,7 @@ def test_quotes_that_are_all_closed_are_no_fault(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     path.write_text(text.getvalue())
     with Evaluator(path, dict.fromkeys(ids, ids[-1:])) as evaluator:
-        found = evaluator.per_user("recall@1")
+        found = evaluator.per_user("recall@1", long=True)
     assert sorted(found["user_id"]) == sorted(ids)
     assert found["recall"].tolist() == [1] * len(ids)
 

@@ -106,7 +106,7 @@ def test_stdin(tmp_path: Path) -> None:
         arguments = ["per-user", "mrr@3", "-r", "-", "-i", str(truth), "--format", "json"]
         result = CliRunner().invoke(main, arguments, input=content)
         assert result.exit_code == 0, result.stderr
-        found = {row["user_id"]: row["mrr"] for row in json.loads(result.stdout)}
+        found = {row["user_id"]: row["mrr@3"] for row in json.loads(result.stdout)}
         assert found == pytest.approx({convert(user): v for user, v in EXPECTED.items()})
 
 

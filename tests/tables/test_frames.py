@@ -118,8 +118,8 @@ def test_arrow_reader_can_be_asked_twice(order: str) -> None:
         lists_table(order).schema, lists_table(order).to_batches(max_chunksize=2)
     )
     with Evaluator(reader, truth_table()) as evaluator:
-        first = evaluator.per_user(METRIC)
-        assert evaluator.per_user(METRIC).equals(first)
+        first = evaluator.per_user(METRIC, long=True)
+        assert evaluator.per_user(METRIC, long=True).equals(first)
         assert evaluator.evaluate("mrr@3")["value"].item() == pytest.approx(1 / 3)
 
 

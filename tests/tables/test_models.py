@@ -54,7 +54,7 @@ def test_models_by_option(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["per-user", METRIC, *arguments])
     assert result.exit_code == 0, result.stderr
     both({
-        (row["model"], row["user_id"]): row["mrr"]
+        (row["model"], row["user_id"]): row["mrr@3"]
         for row in json.loads(result.stdout)
     })  # fmt: skip
 

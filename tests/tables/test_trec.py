@@ -68,7 +68,7 @@ def test_ratings_without_a_header_are_no_qrels(
     query = str(caught.value).partition("in a query: ")[2].replace("['user_id', …]", str(NAMES))
     user, item, *_ = map(int, text.split())
     with Evaluator({user: [item]}, query) as evaluator:
-        found = evaluator.per_user("recall@1").set_index("user_id")["recall"]
+        found = evaluator.per_user("recall@1", long=True).set_index("user_id")["recall"]
     assert found[user] == 1
 
 
