@@ -91,43 +91,12 @@ WITH recommendations AS (
     -- one row per user and slice that contains the user
     SELECT
         model, ndcg_gain_exponential_at_10,
-        COALESCE(
-            CASE CAST(country AS Nullable(String))
-                WHEN '(none)'
-                THEN '"(none)"'
-                WHEN '(all)'
-                THEN '"(all)"'
-                ELSE CAST(country AS Nullable(String))
-            END,
-            '(none)'
-        ) AS slice
+        COALESCE(CAST(country AS Nullable(String)), '(none)') AS slice, country AS position_1
     FROM per_user
-    LEFT JOIN values_of_country USING (user_id)
-), sliced_users AS (
-    -- one row per user
-    SELECT DISTINCT user_id FROM per_user
-), slice_positions AS (
-    -- one row per user and slice that contains the user
-    SELECT
-        COALESCE(
-            CASE CAST(country AS Nullable(String))
-                WHEN '(none)'
-                THEN '"(none)"'
-                WHEN '(all)'
-                THEN '"(all)"'
-                ELSE CAST(country AS Nullable(String))
-            END,
-            '(none)'
-        ) AS slice,
-        country AS position_1
-    FROM sliced_users
     LEFT JOIN values_of_country USING (user_id)
 ), slice_names AS (
     -- one row per slice
-    SELECT MIN(position_1) AS position_1, slice FROM slice_positions GROUP BY slice
-), row_groups AS (
-    -- one row per model and slice of the result, even without users
-    SELECT model, slice FROM models CROSS JOIN slice_names
+    SELECT MIN(position_1) AS position_1, slice FROM per_user_and_slice GROUP BY slice
 ), totals AS (
     -- one row per model and slice: mean, number and standard deviation of the per-user values
     SELECT
@@ -138,7 +107,8 @@ WITH recommendations AS (
             WHEN CAST(COUNT(ndcg_gain_exponential_at_10) AS Nullable(Int64)) > 1
             THEN stddevSampStable(ndcg_gain_exponential_at_10)
         END AS ndcg_gain_exponential_at_10_std
-    FROM row_groups
+    FROM models
+    CROSS JOIN slice_names
     LEFT JOIN per_user_and_slice USING (model, slice)
     GROUP BY model, slice
 )

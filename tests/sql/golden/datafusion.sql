@@ -88,50 +88,25 @@ WITH recommendations AS (
 ), per_user_and_slice AS (
     -- one row per user and slice that contains the user
     SELECT
-        model, ndcg_gain_exponential_at_10,
-        COALESCE(
-            CASE CAST(country AS TEXT)
-                WHEN '(none)' THEN '"(none)"' WHEN '(all)' THEN '"(all)"' ELSE CAST(country AS TEXT)
-            END,
-            '(none)'
-        ) AS slice
+        model, ndcg_gain_exponential_at_10, COALESCE(CAST(country AS TEXT), '(none)') AS slice,
+        country AS position_1
     FROM per_user
     LEFT JOIN values_of_country ON values_of_country.user_id = per_user.user_id
-), sliced_users AS (
-    -- one row per user
-    SELECT DISTINCT user_id FROM per_user
-), slice_positions AS (
-    -- one row per user and slice that contains the user
-    SELECT
-        COALESCE(
-            CASE CAST(country AS TEXT)
-                WHEN '(none)' THEN '"(none)"' WHEN '(all)' THEN '"(all)"' ELSE CAST(country AS TEXT)
-            END,
-            '(none)'
-        ) AS slice,
-        country AS position_1
-    FROM sliced_users
-    LEFT JOIN values_of_country ON values_of_country.user_id = sliced_users.user_id
 ), slice_names AS (
     -- one row per slice
-    SELECT MIN(position_1) AS position_1, slice FROM slice_positions GROUP BY slice
-), row_groups AS (
-    -- one row per model and slice of the result, even without users
-    SELECT NULLIF(model, NULL) AS model, NULLIF(slice, NULL) AS slice
-    FROM models
-    CROSS JOIN slice_names
+    SELECT MIN(position_1) AS position_1, slice FROM per_user_and_slice GROUP BY slice
 ), totals AS (
     -- one row per model and slice: mean, number and standard deviation of the per-user values
     SELECT
-        row_groups.model, row_groups.slice,
+        models.model, slice_names.slice,
         AVG(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_value,
         CAST(COUNT(ndcg_gain_exponential_at_10) AS BIGINT) AS ndcg_gain_exponential_at_10_n,
         STDDEV_SAMP(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_std
-    FROM row_groups
+    FROM models
+    CROSS JOIN slice_names
     LEFT JOIN per_user_and_slice
-        ON per_user_and_slice.model = row_groups.model
-        AND per_user_and_slice.slice = row_groups.slice
-    GROUP BY row_groups.model, row_groups.slice
+        ON per_user_and_slice.model = models.model AND per_user_and_slice.slice = slice_names.slice
+    GROUP BY models.model, slice_names.slice
 )
 -- the interval is value ± 1.9599639845400536 standard errors
 SELECT

@@ -99,43 +99,21 @@ WITH recommendations AS (
 ), per_user_and_slice AS (
     -- one row per user and slice that contains the user
     SELECT
-        model, ndcg_gain_exponential_at_10,
-        COALESCE(
-            CASE CAST(country AS TEXT)
-                WHEN '(none)' THEN '"(none)"' WHEN '(all)' THEN '"(all)"' ELSE CAST(country AS TEXT)
-            END,
-            '(none)'
-        ) AS slice
-    FROM per_user
-    LEFT JOIN values_of_country USING (user_id)
-), sliced_users AS (
-    -- one row per user
-    SELECT DISTINCT user_id FROM per_user
-), slice_positions AS (
-    -- one row per user and slice that contains the user
-    SELECT
-        COALESCE(
-            CASE CAST(country AS TEXT)
-                WHEN '(none)' THEN '"(none)"' WHEN '(all)' THEN '"(all)"' ELSE CAST(country AS TEXT)
-            END,
-            '(none)'
-        ) AS slice,
+        model, ndcg_gain_exponential_at_10, COALESCE(CAST(country AS TEXT), '(none)') AS slice,
         country AS position_1
-    FROM sliced_users
+    FROM per_user
     LEFT JOIN values_of_country USING (user_id)
 ), slice_names AS (
     -- one row per slice
-    SELECT MIN(position_1) AS position_1, slice FROM slice_positions GROUP BY slice
-), row_groups AS (
-    -- one row per model and slice of the result, even without users
-    SELECT model, slice FROM models CROSS JOIN slice_names
+    SELECT MIN(position_1) AS position_1, slice FROM per_user_and_slice GROUP BY slice
 ), totals AS (
     -- one row per model and slice: mean, number and standard deviation of the per-user values
     SELECT
         model, slice, AVG(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_value,
         COUNT(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_n,
         STDDEV_SAMP(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_std
-    FROM row_groups
+    FROM models
+    CROSS JOIN slice_names
     LEFT JOIN per_user_and_slice USING (model, slice)
     GROUP BY model, slice
 )

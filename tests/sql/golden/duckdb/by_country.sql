@@ -85,14 +85,7 @@ WITH recommendations AS (
     SELECT user_id, min(country) AS country FROM shop.users GROUP BY user_id
 ), per_user_and_slice AS (
     -- one row per user and slice that contains the user
-    SELECT
-        model, ndcg_gain_exponential_at_10,
-        coalesce(
-            CASE CAST(country AS TEXT)
-                WHEN '(none)' THEN '"(none)"' WHEN '(all)' THEN '"(all)"' ELSE CAST(country AS TEXT)
-            END,
-            '(none)'
-        ) AS slice
+    SELECT model, ndcg_gain_exponential_at_10, coalesce(CAST(country AS TEXT), '(none)') AS slice
     FROM per_user
     LEFT JOIN values_of_country USING (user_id)
 ), members AS (
@@ -107,29 +100,20 @@ WITH recommendations AS (
     SELECT DISTINCT user_id FROM members
 ), slice_positions AS (
     -- one row per user and slice that contains the user
-    SELECT
-        coalesce(
-            CASE CAST(country AS TEXT)
-                WHEN '(none)' THEN '"(none)"' WHEN '(all)' THEN '"(all)"' ELSE CAST(country AS TEXT)
-            END,
-            '(none)'
-        ) AS slice,
-        country AS position_1
+    SELECT coalesce(CAST(country AS TEXT), '(none)') AS slice, country AS position_1
     FROM sliced_users
     LEFT JOIN values_of_country USING (user_id)
 ), slice_names AS (
     -- one row per slice
     SELECT min(position_1) AS position_1, slice FROM slice_positions GROUP BY slice
-), row_groups AS (
-    -- one row per model and slice of the result, even without users
-    SELECT model, slice FROM models CROSS JOIN slice_names
 ), totals AS (
     -- one row per model and slice: mean, number and standard deviation of the per-user values
     SELECT
         model, slice, avg(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_value,
         count(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_n,
         stddev_samp(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_std
-    FROM row_groups
+    FROM models
+    CROSS JOIN slice_names
     LEFT JOIN per_user_and_slice USING (model, slice)
     GROUP BY model, slice
 ), populations_by_user AS (
@@ -142,14 +126,7 @@ WITH recommendations AS (
     SELECT DISTINCT item_id FROM shop.history
 ), slices AS (
     -- one row per user and slice that contains the user
-    SELECT
-        user_id,
-        coalesce(
-            CASE CAST(country AS TEXT)
-                WHEN '(none)' THEN '"(none)"' WHEN '(all)' THEN '"(all)"' ELSE CAST(country AS TEXT)
-            END,
-            '(none)'
-        ) AS slice
+    SELECT user_id, coalesce(CAST(country AS TEXT), '(none)') AS slice
     FROM sliced_users
     LEFT JOIN values_of_country USING (user_id)
 ), ranked_by_user AS (

@@ -131,9 +131,9 @@ WITH recommendations AS (
     -- one row per user in the audience of any metric
     SELECT DISTINCT model, user_id FROM audiences
 )
--- one row per user (and model, convention or slice, if there are several) and cutoff, one column
--- per metric
-SELECT model, user_id, 10 AS k, kendall_tau_at_10 AS kendall_tau, surprisal_at_10 AS surprisal
+-- one row per user (and model, convention or slice, if there are several), one column per metric
+-- and cutoff
+SELECT model, user_id, kendall_tau_at_10 AS "kendall_tau@10", surprisal_at_10 AS "surprisal@10"
 FROM everyone
 LEFT JOIN per_user USING (model, user_id)
 LEFT JOIN per_user_2 USING (model, user_id)
