@@ -44,7 +44,7 @@ def per_user(results: Results, long: bool = False) -> Plan:
     shares: Shares = {}
     for convention in dict.fromkeys(request.convention for request in results.requests):
         own = [request for request in results.requests if request.convention == convention]
-        node = _everyone(results, own)
+        audiences = _audiences(results, own)
         at: dict[int | None, list[MetricRequest]] = {}
         for request in own:
             at.setdefault(request.k if long else None, []).append(request)
@@ -54,10 +54,17 @@ def per_user(results: Results, long: bool = False) -> Plan:
             tables = {name: results.wide.tables[name] for name in branch["sources"]}
             share = next(iter(tables.values())).share if long else 0
             reads, branches = shares.setdefault(share, ({}, []))
-            everyone = next((name for name, read in reads.items() if read.key == node.key), "")
-            everyone = everyone or new_name("everyone", reads)
             reads |= {name: table.node for name, table in tables.items()}
-            reads[everyone] = node
+            if [*audiences] == branch["sources"]:  # its rows are those of all users
+                (everyone,) = audiences
+                branch["sources"] = []
+            else:
+                node = results.of_users_planner.rendered(
+                    "everyone", audiences, audiences=[*audiences]
+                )
+                same = (name for name, read in reads.items() if read.key == node.key)
+                everyone = next(same, None) or new_name("everyone", reads)
+                reads[everyone] = node
             branches.append({**branch, "everyone": everyone})
     slices = {} if results.slices is None else {"slices": results.slices[0]}
     several = len(shares) > 1
@@ -120,15 +127,14 @@ def _user_names(results: Results, taken: set[str]) -> dict[str, str]:
     return names
 
 
-def _everyone(results: Results, requests: Sequence[MetricRequest]) -> Node:
-    """Plan the users of all audiences of a result."""
-    reads: dict[str, tuple[str, Node]] = {}  # audience -> one of its tables
+def _audiences(results: Results, requests: Sequence[MetricRequest]) -> dict[str, Node]:
+    """Return, for each audience of a result, one of the tables with its users."""
+    reads: dict[str, tuple[str, Node]] = {}
     for request in requests:
         name, _ = results.wide.home(request)
         table = results.wide.tables[name]
         reads.setdefault(table.everybody.key, (name, table.node))
-    tables = dict(reads.values())
-    return results.of_users_planner.rendered("everyone", tables, audiences=[*tables])
+    return dict(reads.values())
 
 
 def _branch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from sqlmetrics.engines.relation import Relation, TableName
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql import names
 from sqlmetrics.tables.files import Expanded, expand, read_files
+from sqlmetrics.tables.formats import format_by_name
 from sqlmetrics.tables.objects import (
     from_aspects,
     from_columns,
@@ -19,9 +21,12 @@ from sqlmetrics.tables.objects import (
     register,
     to_arrow,
 )
+from sqlmetrics.texts.messages import Argument, Message
 
 if TYPE_CHECKING:
     from sqlmetrics.engines.base import Engine
+
+_TABLE_NAME = re.compile(r"[a-z_]\w*(\.[a-z_]\w*){1,2}", re.IGNORECASE)
 
 
 def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation:
@@ -41,7 +46,7 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
     if isinstance(source, str | Path):
         files = expand(engine, label, source)
         if files is None:
-            return _table_of_connection(engine, label, str(source))
+            return _table_of_connection(engine, table, label, str(source))
         _check_name(engine, label, source)
         return read_files(engine, table, label, [files])
     if isinstance(source, list | tuple) and source and _all_texts(source):
@@ -94,7 +99,7 @@ def _check_name(engine: Engine, label: str, source: str | Path) -> None:
         )
 
 
-def _table_of_connection(engine: Engine, label: str, name: str) -> Relation:
+def _table_of_connection(engine: Engine, table: str, label: str, name: str) -> Relation:
     full_name = engine.find_table(name)
     if full_name is None:
         folder = Path(name).parent
@@ -104,6 +109,10 @@ def _table_of_connection(engine: Engine, label: str, name: str) -> Relation:
             nearby = []
         hint = suggestion(name, nearby)
         elsewhere = "" if engine.owned else ", and the connection has no such table"
-        raise DataError(f"{label}: there is no file {name}{elsewhere}{hint}")
+        remedy: str | Message = ""
+        if _TABLE_NAME.fullmatch(name) and format_by_name(name) is None and engine.owned:
+            of_statement = Argument(f"{table}_table", name)
+            remedy = Message("for a statement over a table of a warehouse, write ", of_statement)
+        raise DataError(f"{label}: there is no file {name}{elsewhere}{hint}", remedy=remedy)
     types = engine.describe(full_name, label)
     return Relation(full_name, types, f"the table {name}", is_held=False)

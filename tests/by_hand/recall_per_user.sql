@@ -16,7 +16,7 @@ WITH ranked AS (
 ), hits AS (
     SELECT user_id, rank FROM ranked JOIN relevant USING (user_id, item_id)
 )
-SELECT user_id, 10 AS k, count(CASE WHEN rank <= 10 THEN 1 END) / max(n_relevant) AS recall
+SELECT user_id, count(CASE WHEN rank <= 10 THEN 1 END) / max(n_relevant) AS "recall@10"
 FROM relevant_users
 LEFT JOIN hits USING (user_id)
 GROUP BY user_id

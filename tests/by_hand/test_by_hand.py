@@ -88,7 +88,7 @@ def by_package(names: list[str], folder: Path) -> tuple[list[str], list[Row], st
     options = {name: asked[name] for name in ("by", "ci") if name in asked}
     with evaluator(asked, lambda table: str(folder / f"{table}.parquet")) as one:
         if asked.get("per_user"):
-            frame = one.per_user(metrics, **options, long=True)
+            frame = one.per_user(metrics, **options)
             columns, values = frame.columns, frame.itertuples(index=False, name=None)
             options["per_user"] = True
         else:
