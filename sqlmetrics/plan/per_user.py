@@ -55,8 +55,8 @@ def per_user(results: Results, long: bool = False) -> Plan:
             share = next(iter(tables.values())).share if long else 0
             reads, branches = shares.setdefault(share, ({}, []))
             reads |= {name: table.node for name, table in tables.items()}
-            if [*audiences] == branch["sources"]:  # its rows are those of all users
-                (everyone,) = audiences
+            if len(audiences) == 1 and [*audiences] == branch["sources"]:
+                (everyone,) = audiences  # its rows are those of all users
                 branch["sources"] = []
             else:
                 node = results.of_users_planner.rendered(

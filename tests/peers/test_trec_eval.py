@@ -283,7 +283,7 @@ def test_judged_documents_only_agree_with_trec_eval(world: World) -> None:
         settings={"unjudged": "drop"},
     ) as evaluator:
         of_cuts = evaluator.per_user(list(CUT_BY_TREC_EVAL), k=CUTOFFS, long=True)
-        whole = evaluator.per_user(["mrr", "bpref", "inf_ap", "r_precision"])
+        whole = evaluator.per_user(["mrr", "bpref", "inf_ap", "r_precision"], long=True)
     asked = {f"{measure}.{','.join(map(str, CUTOFFS))}" for measure in CUT_BY_TREC_EVAL.values()}
     of_lists = {"mrr": "recip_rank", "bpref": "bpref", "inf_ap": "infAP", "r_precision": "Rprec"}
     judge = pytrec_eval.RelevanceEvaluator(
