@@ -53,14 +53,15 @@ def example(readme: str) -> str:
     """Run the README's own command and show its output."""
     block = re.search(r"<!-- main-job -->\n```sh\n(.*?)```", readme, re.DOTALL)
     assert block is not None
-    return console(block[1].replace("\\\n", " ").partition(".venv/bin/sqlmetrics ")[2])
+    command = block[1].replace("\\\n", " ").partition(".venv/bin/sqlmetrics ")[2]
+    return console(command, with_messages=True)
 
 
-def console(command: str, exit_code: int = 0) -> str:
+def console(command: str, exit_code: int = 0, with_messages: bool = False) -> str:
     """Run a command of ours, and show it with its output, as a table unless it says otherwise.
 
     `COMMAND | FILTER`: with what the filter, a command of the shell, leaves of it. Of a command
-    that fails, its messages are shown too.
+    that fails, its messages are shown too. `with_messages`: those of any command are.
     """
     ours, _, filtered = command.partition(" | ")
     arguments = shlex.split(ours)
@@ -68,7 +69,7 @@ def console(command: str, exit_code: int = 0) -> str:
         arguments += ["--format", "table"]
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == exit_code, result.output
-    output = result.output if exit_code else result.stdout
+    output = result.output if exit_code or with_messages else result.stdout
     if filtered:
         output = subprocess.run(
             ["bash", "-c", filtered], input=output, capture_output=True, text=True, check=True

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_SHOWN = ["value", "ci_low", "ci_high", "n_users", "change", "change_low", "change_high"]
+_SHOWN = ["value", "change", "low", "high", "n_users"]
 # of slices; other formats have all columns
 _OF_SLICES = ["value", "n_users", "change", "within", "mix", "appeared", "disappeared"]
 
@@ -125,6 +125,7 @@ def _short(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     shown = frame.assign(
         run_at=frame["run_at"].dt.strftime("%Y-%m-%d %H:%M"), tags=frame["tags"].map(_tags_text)
     )
+    shown = shown.rename(columns={"change_low": "low", "change_high": "high"})
     tags = ["tags"] if shown["tags"].any() else []
     return shown[["run_at", *tags, *several, *by, *(_OF_SLICES if by else _SHOWN)]]
 
