@@ -354,19 +354,21 @@ def test_masked_scores(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("world", ["awkward"], indirect=True)
-def test_per_user(filled: Engine, world: World) -> None:
+@pytest.mark.parametrize("long", [False, True], ids=["wide", "long"])
+def test_per_user(filled: Engine, world: World, long: bool) -> None:
     metrics = ["recall@5", "map@10", "mrr", "surprisal@5", "kendall_tau@10"]
-    statement = world.evaluator(filled.quoted).sql(metrics, dialect=filled.dialect, per_user=True)
-    keys = ("model", "user_id", "k")
+    shape = {"per_user": True, "long": long}
+    statement = world.evaluator(filled.quoted).sql(metrics, dialect=filled.dialect, **shape)
+    found = filled.run(statement)
+    expected = rows_of(world.evaluator().per_user(metrics, long=long))
+    own = {metric.partition("@")[0] for metric in metrics}
+    keys = [name for name in expected[0] if name.partition("@")[0] not in own]
+    assert len(keys) == (3 if long else 2)
 
     def by_key(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return sorted(rows, key=lambda row: [str(row[name]) for name in keys])
 
-    # texts are sorted as each engine does
-    check(
-        by_key(filled.run(statement)),
-        by_key(rows_of(world.evaluator().per_user(metrics, long=True))),
-    )
+    check(by_key(found), by_key(expected))  # texts are sorted as each engine does
 
 
 def compare(

@@ -81,7 +81,7 @@ def values(calls: Iterable[str], k: int | None = None, **evaluator: Any) -> dict
 def users(call: str, k: int | None = None, **evaluator: Any) -> dict[Any, float]:
     """Return the values of the users for whom the metric is defined."""
     frame = opened(pickle.dumps(evaluator)).per_user([call], k=k, long=True)
-    user, *_, name = frame.columns
+    user, name = (column for column in frame.columns if column not in ("k", "convention"))
     found = zip(frame[user], frame[name], strict=True)
     return {user: float(result) for user, result in found if not pd.isna(result)}
 
