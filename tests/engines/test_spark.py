@@ -725,8 +725,8 @@ def test_commands(given: list[str | None], tmp_path: Path) -> None:
     assert (done.exit_code, done.stdout) == (0, "")
     assert given[2:] == ["local[2]", "stopped"]
     with Evaluator({"als": DEMO["recommendations"]["als"]}, DEMO["interactions"]) as duckdb:
-        users = len(duckdb.per_user("ndcg@10", long=True))
-    assert pq.read_table(folder).num_rows == 2 * 2 * users  # models and cutoffs
+        users = len(duckdb.per_user("ndcg@10"))
+    assert pq.read_table(folder).num_rows == 2 * users  # for each of two models
     assert "exists and is not" in _run("per-user", *on_spark, *ASKED, "-o", str(folder)).stderr
 
     csv = _run("per-user", *on_spark, *ASKED, "-o", str(tmp_path / "values.csv"))
@@ -829,9 +829,8 @@ def test_spark_connect(spark_connect: SparkProcess, tmp_path: Path) -> None:
     with Evaluator(world.tables["als"], world.tables["interactions"]) as duckdb:
         assert_same(frame, duckdb.evaluate(["ndcg", "map"], 5, ci="bootstrap", resamples=20))
         values = pq.read_table(tmp_path / "values").to_pandas().sort_values("user_id")
-        assert values["ndcg"].tolist() == pytest.approx(
-            duckdb.per_user("ndcg", 5, long=True)["ndcg"].tolist()
-        )
+        expected = duckdb.per_user("ndcg", 5)["ndcg@5"].tolist()
+        assert values["ndcg@5"].tolist() == pytest.approx(expected)
     assert views == set()
     assert "catalog has no schema `no_such_schema`" in refused
     assert message.startswith("recommendations: Spark's catalog has no")
