@@ -34,7 +34,8 @@ def statement(session: Session, asked: Request, dialect: str | None, physical: b
     session.warn(plan.warnings)
     if physical:
         return to_run(physical_plan(planner, plan, session.engine), dialect) + ";\n"
-    return readable(plan, dialect) + ";\n"
+    text = planner.once(("printed", plan.root.key), lambda: readable(plan, dialect))
+    return f"{text};\n"
 
 
 def dbt(

@@ -279,7 +279,7 @@ class Session:
     def printing_planner(self, dialect: str) -> Planner:
         """Return a planner for statements in a dialect that run without this evaluator."""
         tables = self._tables_read_alone
-        return replace(self.planner, tables=tables, checked=False, dialect=dialect)
+        return replace(self.planner, tables=tables, checked=False, dialect=dialect).shared()
 
     def _accepted(self, names: Any) -> Set[str]:
         """Return the checks whose warnings are accepted.
