@@ -370,19 +370,19 @@ def test_values_per_user_are_written_by_spark(spark: Any, tmp_path: Path) -> Non
     metrics, folder = ["ndcg(gain=exponential)", "map"], tmp_path / "values"
     asked: dict[str, Any] = {"per_user": True, "by": "country"}
     with world_of(world) as duckdb, world_of(world, engine=spark) as evaluator:
-        expected = duckdb.per_user(metrics, [1, 5], by="country", long=True)
+        expected = duckdb.per_user(metrics, [1, 5], by="country")
         with pytest.raises(sm.UsageError, match=r"write_parquet\(folder, …, per_user=True\)"):
-            evaluator.per_user(metrics, long=True)
+            evaluator.per_user(metrics)
         evaluator.write_parquet(folder, metrics, [1, 5], **asked)
-        got = pq.read_table(folder).to_pandas().astype({"k": "Int64"})
-        keys = ["model", "user_id", "k"]
+        got = pq.read_table(folder).to_pandas()
+        keys = ["model", "user_id"]
         assert_same(got.sort_values(keys, ignore_index=True),
                     expected.sort_values(keys, ignore_index=True))  # fmt: skip
 
         with pytest.raises(sm.DataError, match=r"values exists and is not overwritten"):
             evaluator.write_parquet(folder, "mrr", **asked)
         evaluator.write_parquet(f"file://{folder}", "mrr", force=True, **asked)
-        assert pq.read_table(folder).column_names == ["model", "user_id", "country", "k", "mrr"]
+        assert pq.read_table(folder).column_names == ["model", "user_id", "country", "mrr"]
         with pytest.raises(sm.DataError, match="exists and is not overwritten"):
             evaluator.write_parquet(f"file://{folder}", "mrr", **asked)
 
