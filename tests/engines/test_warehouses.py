@@ -114,7 +114,7 @@ def test_the_command_line(server: RoapiServer, tmp_path: Path) -> None:
     gated = run("evaluate", "mrr", *GIVEN, "--fail-if", "mrr < 0.6", env={"SQLMETRICS_ENGINE": url})
     assert gated.exit_code == 3, gated.output
     users = run("per-user", "mrr", *GIVEN, "--engine", url, "--format", "csv")
-    assert users.stdout.splitlines()[1:] == ["u1,,0.5", "u2,,1.0", "u4,,0.0"]
+    assert users.stdout.splitlines()[1:] == ["u1,0.5", "u2,1.0", "u4,0.0"]
     statement = run("sql", "mrr", *GIVEN, "--engine", url)
     assert statement.exit_code == 0, statement.output
     assert re.search(r"\bFROM recs\b", statement.stdout)
