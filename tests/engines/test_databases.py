@@ -990,7 +990,7 @@ def test_the_command_line(served: tuple[str, Any], tmp_path: Path) -> None:
     gated = run("evaluate", "mrr", *GIVEN, "--fail-if", "mrr < 0.6", env={"SQLMETRICS_ENGINE": url})
     assert gated.exit_code == 3
     users = run("per-user", "mrr", *GIVEN, "--engine", url, "--format", "csv")
-    assert users.stdout.splitlines()[1:] == ["u1,,0.5", "u2,,1.0", "u4,,0.0"]
+    assert users.stdout.splitlines()[1:] == ["u1,0.5", "u2,1.0", "u4,0.0"]
     models = ("-r", "one=small.recs", "-r", "two=small.recs", "-i", "small.truth")
     compared = run("compare", "mrr", *models, "--baseline", "one", "--engine", url)
     assert compared.exit_code == 0, compared.output
