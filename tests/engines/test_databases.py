@@ -1129,7 +1129,7 @@ def test_python_of_the_page(url: str) -> None:
         exec(block.replace(SHOWN, url), names)
     with of_five_users() as duckdb:
         assert_same(names["result"], duckdb.evaluate(["map", "recall"], k=3))
-        assert_same(names["values"], duckdb.per_user("map", k=3, long=True))
+        assert_same(names["values"], duckdb.per_user("map", k=3))
 
 
 @contextlib.contextmanager
