@@ -122,10 +122,12 @@ def check_run(
     for sliced in () if trusted else slices:
         if sliced.reads is not None:
             _check_reads(engine, planner, sliced.reads, passed, trusted)
-        if sliced.uneven is not None:
-            _check_even(engine, planner, sliced.attribute, sliced.uneven, passed)
-        if sliced.named_missing is not None:
-            _check_names(engine, planner, sliced.attribute, sliced.named_missing, passed)
+        for plan, refusal in ((sliced.uneven, _uneven), (sliced.named_missing, _named_missing)):
+            if plan is None or plan.root.key in passed:
+                continue
+            if rows := _records(engine, planner, plan):
+                raise refusal(sliced.attribute, rows)
+            passed.add(plan.root.key)
 
 
 def _check_reads(
@@ -222,56 +224,30 @@ def planned_checks(
             yield check, planner.check(check, values)
 
 
-def _check_even(
-    engine: Engine,
-    planner: Planner,
-    attribute: Attribute,
-    plan: Plan,
-    passed: set[str],
-) -> None:
-    """Check that every user has one value in a column to slice by.
-
-    Raises:
-        RowsError: names the column and users with several values.
-    """
-    rows = [] if plan.root.key in passed else _records(engine, planner, plan)
-    if rows:
-        n_found = rows[0]["n_found"]
-        examples = [{name: row[name] for name in row if name != "n_found"} for row in rows]
-        template, of_users = attribute.template, attribute.of == "users"
-        where = f"{attribute.table}, column {attribute.name}" if template is None else template.path
-        raise RowsError(
-            f"{where}: {n_found:,} {'users' if of_users else 'items of users'} have several values",
-            table=attribute.table,
-            column=attribute.name,
-            examples=examples,
-            remedy=_one_value(attribute),
-        )
-    passed.add(plan.root.key)
+def _uneven(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
+    """Return the error for users, or items of users, with several values of a column."""
+    examples = [{name: row[name] for name in row if name != "n_found"} for row in rows]
+    template, of_users = attribute.template, attribute.of == "users"
+    where = f"{attribute.table}, column {attribute.name}" if template is None else template.path
+    who = "users" if of_users else "items of users"
+    return RowsError(
+        f"{where}: {rows[0]['n_found']:,} {who} have several values",
+        table=attribute.table,
+        column=attribute.name,
+        examples=examples,
+        remedy=_one_value(attribute),
+    )
 
 
-def _check_names(
-    engine: Engine,
-    planner: Planner,
-    attribute: Attribute,
-    plan: Plan,
-    passed: set[str],
-) -> None:
-    """Check that no value of a column is the name of the slice without a value.
-
-    Raises:
-        RowsError: names the column and the number of its rows.
-    """
-    rows = [] if plan.root.key in passed else _records(engine, planner, plan)
-    for row in rows:
-        raise RowsError(
-            f"{attribute.table}, column {attribute.name}: {row['n_found']:,} rows have the text "
-            f"{attribute.missing}, which is the name of the slice without a value",
-            table=attribute.table,
-            column=attribute.name,
-            remedy="leave these values empty (NULL) if they mean that; if not, change the text",
-        )
-    passed.add(plan.root.key)
+def _named_missing(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
+    """Return the error for values that are the name of the slice without a value."""
+    return RowsError(
+        f"{attribute.table}, column {attribute.name}: {rows[0]['n_found']:,} rows have the text "
+        f"{attribute.missing}, which is the name of the slice without a value",
+        table=attribute.table,
+        column=attribute.name,
+        remedy="leave these values empty (NULL) if they mean that; if not, change the text",
+    )
 
 
 def _one_value(attribute: Attribute) -> Message:

@@ -10,6 +10,7 @@ from sqlmetrics.cli.arguments import asked_of, evaluator_of, names_of, pairs_of
 from sqlmetrics.cli.formats import rendered
 from sqlmetrics.cli.output import Gates, record_kept, write
 from sqlmetrics.errors import UsageError
+from sqlmetrics.metrics.spec import labelled
 from sqlmetrics.texts.terminal import one_line, say
 
 if TYPE_CHECKING:
@@ -67,14 +68,12 @@ def append_values(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
 
 def _of_users(result: pd.DataFrame) -> list[str]:
     """Return the metrics of a result that have values of users, with their cutoffs."""
-    named = result[result["n_users"].notna()]
-    found = [
-        metric if k != k or str(k) == "<NA>" else f"{metric}@{k}"
-        for metric, k in zip(named["metric"], named["k"], strict=True)
-    ]
+    from sqlmetrics.past.append import metrics_of
+
+    found = metrics_of(result[result["n_users"].notna()])
     if not found:
         raise UsageError("--per-user: no metric has per-user values; remove the option")
-    return list(dict.fromkeys(found))
+    return [labelled(*one) for one in found]
 
 
 def show_trend(history: str, metric: str, options: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.metrics.spec import labelled
 from sqlmetrics.past.place import PER_USER, RESULTS, place_of
 from sqlmetrics.past.settings import fingerprints
 from sqlmetrics.record.record import ATTRIBUTE
@@ -33,7 +34,7 @@ NUMBERS = {
 }  # fmt: skip
 # those that only some results have
 FURTHER = {**dict(zip(OF_RUNS, ("BIGINT", "DOUBLE"), strict=True)), "p_value": "DOUBLE"}
-_KNOWN = {*OF_RUN, *OF_LISTS, *OF_METRIC, *NUMBERS, *FURTHER}
+KNOWN = {*OF_RUN, *OF_LISTS, *OF_METRIC, *NUMBERS, *FURTHER}
 
 
 def append(
@@ -64,7 +65,7 @@ def append(
     place, run = place_of(to), _run(result, tags)
     position = [*result.columns].index("metric")
     slices = [name for name in result.columns[:position] if name not in OF_LISTS]
-    if taken := [name for name in slices if name.lower() in _KNOWN]:
+    if taken := [name for name in slices if name.lower() in KNOWN]:
         raise UsageError(
             f"a history has a column {taken[0]} of its own, so results cannot be sliced by a "
             "column of this name; rename it in its table"
@@ -130,6 +131,15 @@ def _run(result: Any, tags: Mapping[str, Any] | None) -> dict[str, Any]:
     }
 
 
+def metrics_of(result: pd.DataFrame) -> list[tuple[str, int | None]]:
+    """Return the metrics of a result with their cutoffs, each once."""
+    cutoffs = [
+        int(k) if has_cutoff else None
+        for k, has_cutoff in zip(result["k"], result["k"].notna(), strict=True)
+    ]
+    return list(dict.fromkeys(zip(result["metric"], cutoffs, strict=True)))
+
+
 def _of_users(
     per_user: pd.DataFrame, result: pd.DataFrame, slices: list[str], convention: str
 ) -> dict[str, Any]:
@@ -140,11 +150,9 @@ def _of_users(
     """
     there = [*per_user.columns]
     has_users = result["n_users"].notna() & result["value"].notna()
-    asked = dict.fromkeys(zip(result["metric"][has_users], result["k"][has_users], strict=True))
     sources = []
-    for metric, cutoff in asked:
-        k = None if cutoff != cutoff or str(cutoff) == "<NA>" else int(cutoff)
-        label = metric if k is None else f"{metric}@{k}"
+    for metric, k in metrics_of(result[has_users]):
+        label = labelled(metric, k)
         column = metric if "k" in there else label
         if column not in there:
             raise UsageError(f"per_user has no values of {label}, which the result has")
@@ -155,7 +163,7 @@ def _of_users(
     results = {*OF_LISTS, *slices, "k"}
     start = next((n for n, name in enumerate(there) if name in named), len(there))
     users = [name for name in there[:start] if name not in results]
-    if taken := [name for name in users if name.lower() in _KNOWN]:
+    if taken := [name for name in users if name.lower() in KNOWN]:
         raise UsageError(f"a history has a column {taken[0]} of its own; rename the key of users")
     return {
         "sources": sources,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from sqlmetrics.errors import DataError, UsageError, suggestion
-from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
-from sqlmetrics.past.append import FURTHER, NUMBERS, OF_LISTS, OF_METRIC, OF_RUN
+from sqlmetrics.metrics.spec import MetricSpec, labelled, parse_spec, unique
+from sqlmetrics.past.append import KNOWN, NUMBERS, OF_LISTS, OF_METRIC, OF_RUN
 from sqlmetrics.past.place import PER_USER, RESULTS, Place, columns_of, place_of
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
@@ -21,8 +21,6 @@ from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_NOT_SLICES = {*OF_RUN, *OF_LISTS, *OF_METRIC, *NUMBERS, *FURTHER}
 
 
 def trend(
@@ -84,7 +82,7 @@ def _computed(
     z: float,
 ) -> pd.DataFrame:
     columns = check_is_history(connection, place)
-    there = [name for name in columns if name not in _NOT_SLICES]
+    there = [name for name in columns if name not in KNOWN]
     for name in slices:
         if name not in there:
             known = f"its slices: {listed(there)}" if there else "its results have no slices"
@@ -105,7 +103,7 @@ def _computed(
     view("runs", "runs", pooled=OF_RUNS[0] not in columns)
     of_users = columns_of(connection, PER_USER) if _has_users(connection) else []
     if of_users:
-        users = [name for name in of_users if name not in {*_NOT_SLICES, *there}]
+        users = [name for name in of_users if name not in {*KNOWN, *there}]
         quoted = [*map(identifier, users)]
         kept = ", ".join(f"kept.{name}" for name in quoted)
         for name, judged, of in (
@@ -157,8 +155,7 @@ def _why_empty(
     """Return the error that says what the history has instead."""
     found = connection.execute("SELECT DISTINCT metric, k FROM results ORDER BY ALL").fetchall()
     if (spec.name, spec.cutoff) not in found:
-        known = [metric if k is None else f"{metric}@{k}" for metric, k in found]
-        asked = spec.name if spec.cutoff is None else f"{spec.name}@{spec.cutoff}"
+        known, asked = [labelled(*one) for one in found], labelled(spec.name, spec.cutoff)
         return UsageError(
             f"{place.text} has no {asked}; its metrics: {listed(known)}{suggestion(asked, known)}"
         )

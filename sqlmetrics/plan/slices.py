@@ -182,7 +182,7 @@ def _key(
     if name.lower() == "model":
         raise UsageError(f"{option}: model is already in each row of the result; omit it")
     lists = tables.get("recommendations")
-    has_runs = lists is not None and any(source.find("run") for source in lists.sources)
+    has_runs = lists is not None and "run" in lists.columns
     if has_runs and name.lower() in ("run", "recommendations.run"):
         raise UsageError(
             f"{option}: results are means over the runs of a model; for a row per run, give each "

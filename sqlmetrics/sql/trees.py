@@ -17,7 +17,8 @@ def walk(
     """Return the nodes of a tree, each before those inside of it.
 
     `without`: omit these nodes, and all inside of them. `stops`: do not look into nodes of
-    these kinds other than the tree itself. It never looks into columns.
+    these kinds other than the tree itself. It never looks into columns;
+    names and literals have no nodes inside.
     """
     out = {id(node) for node in without}
     found, left = [], [tree]

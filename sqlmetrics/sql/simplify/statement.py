@@ -27,20 +27,17 @@ class Statement:
         relations: the relations.
         facts: what was certain of their rows when `each` was last there. Later passes change
             queries, but not their rows, so it stays true.
+        origins: where columns come from.
     """
 
     def __init__(self, relations: list[Relation]) -> None:
         self.relations = relations
         self.facts: dict[str, Facts] = {}
+        self.origins = Origins(relations)
         self._versions: dict[str, int] = {}
         self._tables: dict[str, tuple[exp.Expr, int, list[exp.Table]]] = {}
         self._facts: dict[int, Facts] = {}
         self._done: set[tuple[_Pass, int]] = set()
-
-    @property
-    def origins(self) -> Origins:
-        """Return where columns come from."""
-        return Origins(self.relations)
 
     def version(self) -> int:
         """Compute the version of all relations as they are now."""
@@ -80,7 +77,7 @@ class Statement:
 
         A pass is left out where it had no effect on the same version before.
         """
-        self.facts, self._versions = {}, {}
+        self.facts, self.origins, self._versions = {}, Origins(self.relations), {}
         for relation in self.relations:
             before, version = None, self._version(relation)
             while before != version and not relation.is_fixed:
