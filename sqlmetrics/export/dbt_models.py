@@ -96,7 +96,7 @@ class Maker:
         self._references = {key: _reference(name) for key, name in names.items()}
         for node in nodes.values():
             if isinstance(node, Query) and node.is_input:
-                tables = transpile.compiled(node.tree, self.dialect).find_all(exp.Table)
+                tables = transpile.compiled(node.tree.copy(), self.dialect).find_all(exp.Table)
                 self._given |= {table.name for table in tables if isinstance(table.this, exp.Var)}
         several = {node.key for node in plans[0].barriers()}  # kept, or read by several tables
         return [self._model(node, names[key], plans, several) for key, node in nodes.items()]

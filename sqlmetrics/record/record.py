@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 from sqlmetrics.engines import lakes
 from sqlmetrics.engines.relation import TableName
@@ -162,6 +162,19 @@ class Recorder:
                 yield entry
 
 
+class _OfFrame(dict[str, Any]):
+    """A record in the attrs of a data frame, which frames derived from it share.
+
+    pandas copies attrs deeply with each operation, which can take longer than the operation.
+    """
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:  # other processes need no sqlmetrics to read it
+        return dict, (dict(self),)
+
+
 def recorded(method: _Method) -> _Method:
     """Make a method of the evaluator record its result.
 
@@ -198,7 +211,7 @@ def recorded(method: _Method) -> _Method:
             record = recorder.record(session, name, asked, call.runs, started, seconds)
             recorder.last = record
             if is_frame:
-                result.attrs[ATTRIBUTE] = record
+                result.attrs[ATTRIBUTE] = _OfFrame(record)
         if failed is not None:
             raise failed
         return result

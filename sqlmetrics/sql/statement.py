@@ -64,7 +64,7 @@ def _read_often(relations: Sequence[Relation]) -> list[str]:
 def printed(
     relations: Sequence[Relation], dialect: str = DIALECT, in_place: Collection[str] = ()
 ) -> str:
-    """Print relations as one statement; the last is the result.
+    """Print relations as one statement; the last is the result. Their trees become its parts.
 
     `in_place`: the relations that the engine should not copy to memory.
 
@@ -99,11 +99,11 @@ def _note_rows(tree: exp.Expr) -> None:
 def _together(relations: Sequence[Relation]) -> exp.Expr:
     """Make one tree of relations, so that passes see the whole statement."""
     *others, result = relations
-    tree = result.tree.copy()
+    tree = result.tree
     if others:
         ctes = [
             exp.CTE(
-                this=relation.tree.copy(),
+                this=relation.tree,
                 alias=exp.TableAlias(
                     this=exp.to_identifier(relation.name),
                     columns=[exp.to_identifier(name) for name in relation.alias_columns],

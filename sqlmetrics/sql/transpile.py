@@ -66,15 +66,15 @@ def printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = 
     """
     if dialect != NATIVE and not is_input:
         check(tree, dialect)
-    if dialect == NATIVE:  # names are rarely replaced; copying a tree is as slow as printing
-        text = text_of(tree, dialect, pretty)
+    if dialect == NATIVE:  # names are rarely replaced
+        text = text_of(tree.copy(), dialect, pretty)
         if not has_placeholders(text):
             return text
-    return text_of(compiled(tree, dialect), dialect, pretty)
+    return text_of(compiled(tree.copy(), dialect), dialect, pretty)
 
 
 def text_of(tree: exp.Expr, dialect: str, pretty: bool = True) -> str:
-    """Print a compiled query.
+    """Print a compiled query, which may change: printing rewrites some of its expressions.
 
     Raises:
         UsageError: it has something that the dialect cannot express.
@@ -83,23 +83,19 @@ def text_of(tree: exp.Expr, dialect: str, pretty: bool = True) -> str:
     functions: str | bool = "lower" if dialect == NATIVE else "upper"
     if dialect == "clickhouse":
         functions = False
-
-    def generated(level: ErrorLevel) -> str:
+    is_expressible = dialect == NATIVE and _only_any_value(tree)
+    try:
         return tree.sql(
             PRINTED_AS.get(dialect, dialect),
+            copy=False,  # which would take as long as printing
             pretty=pretty,
             comments=pretty,
             indent=4,
             pad=4,
             normalize_functions=functions,
-            unsupported_level=level,
+            unsupported_level=ErrorLevel.IGNORE if is_expressible else ErrorLevel.RAISE,
         )
-
-    try:
-        return generated(ErrorLevel.RAISE)
     except UnsupportedError as error:
-        if dialect == NATIVE and _only_any_value(tree):
-            return generated(ErrorLevel.IGNORE)
         raise UsageError(f"{dialect}: {error}; rewrite the query without this construct") from error
 
 
@@ -109,8 +105,8 @@ def _only_any_value(tree: exp.Expr) -> bool:
 
 
 def compiled(tree: exp.Expr, dialect: str) -> exp.Expr:
-    """Apply the passes for a dialect to a copy of a parsed query."""
-    root: exp.Expr = exp.Paren(this=tree.copy())  # a wrapper, because a pass may replace the root
+    """Apply the passes for a dialect to a parsed query, and return what it has become."""
+    root: exp.Expr = exp.Paren(this=tree)  # a wrapper, because a pass may replace the root
     for pass_ in PASSES:
         if dialect in pass_.dialects:
             pass_.run(root, dialect)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,8 @@ def test_frames_carry_their_records(tmp_path: Path) -> None:
         frame.to_parquet(tmp_path / "a.parquet")
         assert pd.read_parquet(tmp_path / "a.parquet").attrs == frame.attrs
         assert frame.head(1).attrs == frame.attrs
+        assert frame.head(1).attrs["sqlmetrics"] is record  # a copy would take longer than head
+        assert type(pickle.loads(pickle.dumps(frame)).attrs["sqlmetrics"]) is dict
         assert len(json.loads(frame.to_json(orient="records"))) == len(frame)
 
 
