@@ -542,7 +542,8 @@ def plans_of_runs() -> Iterator[tuple[str, Plan]]:
         plans = planner(several_models, dialect=dialect, several_runs=True)
         where = f"runs, several_models={several_models} {dialect}"
         requests = wanted(plans, "ndcg", *PER_RUN)
-        for sliced, interval in ((None, RUN_CI), (BY_USER[0], NORMAL)):
+        by_run = {"by": ["run", *BY_USER[0]["by"]]}
+        for sliced, interval in ((None, RUN_CI), (BY_USER[0], NORMAL), (by_run, RUN_CI)):
             slices = slicing(plans, **sliced) if sliced else None
             results = results_of(plans, requests, slicing=slices, interval=interval)
             yield f"{interval.kind} {sliced} {where}", summary(results)
