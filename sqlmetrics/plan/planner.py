@@ -192,6 +192,15 @@ class Planner:
         """Plan the names of those of some queries that have rows."""
         return Plan(self.rendered("found", checks, checks=list(checks)))
 
+    def found_by_model(self, query: Query) -> Plan:
+        """Plan the number of rows of the query of a check per model, without its limit."""
+        tree = query.tree.copy()
+        for clause in ("order", "limit"):
+            tree.set(clause, None)
+        name = f"{query.name}_rows"
+        rows = node_of(identity_of(name, query.key), name, tree, query.parents.values())
+        return Plan(self.rendered("found_by_model", {"found_rows": rows}))
+
     def some_users(self, name: str, values: Mapping[str, Value], n_users: int) -> Plan:
         """Plan the rows of the first users of a stage or input table, in key order."""
         node = self._whole(name, values)

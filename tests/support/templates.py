@@ -42,7 +42,7 @@ from sqlmetrics.report.examples import examples
 from sqlmetrics.report.figures import KINDS
 from sqlmetrics.run import demo
 from sqlmetrics.sql.dialects import NATIVE
-from sqlmetrics.sql.query_graph import Node, Plan, Rendered
+from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 from sqlmetrics.sql.template_names import Keys
 from sqlmetrics.sql.templates import environment, render_file
 from sqlmetrics.stats.gaps import GAPS
@@ -437,6 +437,10 @@ def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
         checks = [CATALOG.checks["few_common_users"], CATALOG.checks["lists_identical"]]
         queries = {check.name: plans.check(check, values).root for check in checks}
         yield "which checks find something", plans.found(queries)
+        if plans.several_models:
+            rows = plans.check(CATALOG.checks["recommendations_seen"], values).root
+            assert isinstance(rows, Query)
+            yield "rows that a check finds by model", plans.found_by_model(rows)
         yield "some users", plans.some_users("interaction_profile", values, n_users=3)
     for several_models in (False, True):
         plans = planner(several_models, dialect=dialect)
