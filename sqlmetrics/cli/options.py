@@ -149,7 +149,7 @@ input_options = _options(
         "--scored",
         metavar="FILE",
         help="One table of recommendations and interactions, as in learning to rank: user_id, "
-        "item_id, score, relevance (the label).",
+        "score, relevance (the label), optionally item_id and model.",
     ),
     _table(
         "--database",

@@ -216,6 +216,10 @@ def _attribute(
         and _has(tables[owner].sources[0], name)
         and not (of_items and owner == "interactions" and is_id)
     ]
+    # a table of scores is read as recommendations and as interactions
+    owners = list({tables[owner].sources[0].label: owner for owner in reversed(owners)}.values())[
+        ::-1
+    ]
     template = catalog.slices.get(name.lower())
     if template is not None and of_items and template.of == "users":
         template = None
