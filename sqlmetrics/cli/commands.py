@@ -256,7 +256,7 @@ Example:
     is_flag=True,
     help="Read the files, and run the SQL, that FILE names without asking.",
 )
-@shared.output_options
+@shared.verdict_output_options
 def run_tests(file: str, typed: tuple[str, ...], trust_file: bool, **options: Any) -> None:
     """Run the gates of a TOML FILE.
 
@@ -270,7 +270,8 @@ def run_tests(file: str, typed: tuple[str, ...], trust_file: bool, **options: An
     check_not_parquet(options, "verdicts")
     tested = {"evaluate": evaluate, "compare": compare}  # the commands with gates
     suite = Suite(file, tested, typed, options["output"], trust_file)
-    write(options, lambda _: suite.run(), render=suite.text, opened=contextlib.nullcontext())
+    opened = contextlib.nullcontext()
+    write(options, lambda _: suite.run(), None, suite.text, opened, "verdicts")
     suite.check()
 
 
