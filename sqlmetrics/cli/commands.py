@@ -78,7 +78,7 @@ Example:
 )
 @click.version_option(__version__)
 def main() -> None:
-    """Evaluate recommender systems with readable SQL, directly on Parquet files."""
+    """Evaluate recommender systems with readable SQL, on files and database tables."""
 
 
 @main.command(epilog=_EXAMPLE)

@@ -70,8 +70,12 @@ def render_leaderboard(
     else:
         text = format_.board(cells, marks, frame, names or {}, blocks or {})
     legend = _legend(marks, how, than, format_, plus_minus)
+    if "n_users" in shown and bool(frame["n_users"].isna().any()):
+        legend = "; ".join(filter(None, (legend, _NO_COUNT)))
     return text + format_.note.format(legend) if legend else text
 
+
+_NO_COUNT = "n_users is empty where the metrics have no common number of users"
 
 # columns of a comparison in a table, after the slices; `p` is p_adjusted
 _COMPARED = ("metric", "model", "value", "difference", "ci_low", "ci_high", "p_adjusted")

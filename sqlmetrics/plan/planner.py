@@ -259,7 +259,10 @@ class Planner:
             defined = self.node(metric.defined_for, values) if metric.defined_for else None
             weights = self.node("user_weights", values) if is_weighted else None
         except MissingTableError as error:
-            raise error.of_metric(metric.name) from None
+            over = metric.params.get("over")
+            others = [] if over is None else [one for one in over.choices if one != values["over"]]
+            instead = " or ".join(f"{metric.name}(over={other})" for other in others)
+            raise error.of_metric(metric.name, instead) from None
         return Queries(call, query, everybody, defined, weights)
 
     def metric_text(self, metric: Metric, values: Mapping[str, Any]) -> Text:

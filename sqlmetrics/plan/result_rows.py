@@ -82,7 +82,7 @@ def group_homes(results: Results, table: WideTable) -> dict[str, tuple[Node, lis
     """Return the queries that have the columns of the groups, each with these columns."""
     homes: dict[str, tuple[Node, list[str]]] = {}
     if of_models := [name for name in results.planner.keys.models if name in results.groups]:
-        models = results.planner.node("models", table.values)
+        models: Node = results.planner.node("models", table.values)
         if "run" not in of_models:
             models = models_of(results.planner, models)
         homes["models"] = (models, of_models)

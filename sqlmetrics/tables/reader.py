@@ -255,9 +255,9 @@ class TableReader:
         self.warnings += check_quotes(self.engine, table, relation, ids)
         if is_scored:
             of_models = [
-                name
+                there
                 for column in ("model", RUN)
-                if (name := lowered.get(self._mapped("recommendations", column).lower()))
+                if (there := lowered.get(self._mapped("recommendations", column).lower()))
             ]
             lists = [*of_models, *(actual[key] for key in self.user_keys)]
             shared = bool(of_models) and table == "interactions"

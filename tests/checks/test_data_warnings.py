@@ -34,7 +34,7 @@ TRUTH_SEEN = (
     "from one of the two tables, unless users do interact with items again; a model trained on the "
     "history already knows them."
 )
-IN_PYTHON = SEEN.format("settings={'drop_seen': 'true'}")
+IN_PYTHON = SEEN.format("settings={'drop_seen': True}")
 FOUND = [IN_PYTHON, TRUTH_SEEN]
 
 METHODS: dict[str, Callable[[sm.Evaluator, Path], Any]] = {
