@@ -124,6 +124,9 @@ Example:
 @click.argument("metric")
 @click.option("--by", multiple=True, metavar="NAMES", help="Split the changes by these slices.")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Show the last N runs only.")
+@click.option(
+    "--plot", metavar="FILE", help="Also write a chart of the values to FILE (.html .png .svg)."
+)
 @shared.tags_option
 @shared.confidence_option
 @shared.output_options

@@ -80,10 +80,14 @@ def show_trend(history: str, metric: str, options: Mapping[str, Any]) -> None:
     """Show the trend of a metric."""
     from sqlmetrics.past.trend import trend
 
-    by = names_of(options["by"])
+    by, plot = names_of(options["by"]), options["plot"]
+    if plot is not None:
+        from sqlmetrics.report.trend import check_chart, save_trend
+
+        check_chart(plot)
 
     def compute(_: Any) -> pd.DataFrame:
-        return trend(
+        frame = trend(
             history,
             metric,
             by=by,
@@ -91,6 +95,9 @@ def show_trend(history: str, metric: str, options: Mapping[str, Any]) -> None:
             tags=pairs_of("--tag", options["tags"]),
             confidence=options["confidence"],
         )
+        if plot is not None:
+            save_trend(frame, metric, by, plot, options["force"])
+        return frame
 
     def render(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
         _say_of(frame)
