@@ -44,7 +44,11 @@ def with_both_tables(given: Mapping[str, Any], source: Any) -> dict[str, Any]:
 
 
 def documents(
-    relation: Relation, columns: Mapping[str, str], lists: Sequence[str], shared: bool
+    relation: Relation,
+    columns: Mapping[str, str],
+    users: Sequence[str],
+    of_models: Sequence[str],
+    shared: bool,
 ) -> Relation:
     """Return the rows of a table of scores as recommendations, or as interactions.
 
@@ -53,7 +57,7 @@ def documents(
     Args:
         relation: the table of scores.
         columns: its columns, by their names in the queries.
-        lists: the columns that identify a list: those of the user, the model and the run.
+        users, of_models: the columns that identify a user, and the model and its run.
         shared: whether several models score the documents, whose labels are read once.
     """
     is_numbered = "item_id" not in columns and relation.row_number is not None
@@ -66,14 +70,18 @@ def documents(
             "columns": [*relation.types],
             "row_number": relation.row_number if is_numbered else None,
             "relation": (relation.ordered or relation.sql) if is_numbered else relation.sql,
-            "lists": lists,
+            "users": users,
+            "lists": [*of_models, *users],
             "labels": sorted(names) if shared else [],
         },
     )
     if is_numbered:
         relation = relation.with_types({"item_id": "BIGINT"})
     types = {name: kind for name, kind in relation.types.items() if not shared or name in names}
-    return replace(relation, sql=f"({text})", types=types, ordered=None, row_number=None, format="")
+    row_number = "item_id" if is_numbered else None  # documents keep the order of rows
+    return replace(
+        relation, sql=f"({text})", types=types, ordered=None, row_number=row_number, format=""
+    )
 
 
 def check_labels(tables: Mapping[str, Table]) -> None:

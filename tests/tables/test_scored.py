@@ -46,6 +46,28 @@ def test_documents_without_ids(suffix: str, tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(no.evaluate(metrics), ids.evaluate(metrics))
 
 
+@pytest.mark.parametrize("convention", ["lightgbm", "xgboost", "sklearn"])
+def test_equal_scores_keep_the_order_of_rows_without_ids(convention: str) -> None:
+    """Ids that rise in each list give the same order as rows."""
+    ties = SCORED.assign(score=[0.5, 0.5, 0.5, 0.3, 0.3])
+    with (
+        Evaluator(scored=ties, convention=convention) as ids,
+        Evaluator(scored=ties.drop(columns="item_id"), convention=convention) as no,
+    ):
+        pd.testing.assert_frame_equal(no.evaluate("ndcg@2"), ids.evaluate("ndcg@2"))
+
+
+def test_documents_of_different_queries_are_different() -> None:
+    """Otherwise, checks would find the same items in all lists."""
+    frame = pd.DataFrame({"user_id": range(40), "relevance": 1}).merge(
+        pd.DataFrame({"score": [0.9, 0.8, 0.7]}), how="cross"
+    )
+    with Evaluator(scored=frame) as evaluator:
+        found = evaluator.check("ndcg@2")["check"].tolist()
+    assert "lists_identical" not in found
+    assert "recommendations_dominant_items" not in found
+
+
 def several(**labels: list[int]) -> pd.DataFrame:
     """Return the documents with the scores of two models; y has the opposite order of x."""
     models = {"x": SCORED, "y": SCORED.assign(score=-SCORED["score"])}
