@@ -635,6 +635,7 @@ _NOT_IDENTIFIED = 4  # exit code
     help="Number of distinct values to show for a number that no convention gives.",
 )
 @shared.check_option
+@shared.columns_option
 @shared.output_options
 def identify(
     numbers: tuple[str, ...], conventions: tuple[str, ...], nearest: int, **options: Any
@@ -645,6 +646,8 @@ def identify(
     conventions are changed. Exit code 4 if nothing gives any of the numbers; the nearest values are
     written then.
     """
+    from sqlmetrics.cli.layout import render_identified
+
     found: list[bool] = []
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
@@ -659,7 +662,12 @@ def identify(
         found.extend(frame["matches"])
         return frame
 
-    write({**options, "fallback": None}, compute)
+    def render(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
+        if kind != "table" or options["shown"] is not None:
+            return rendered(frame, kind, digits)
+        return render_identified(frame, digits)
+
+    write({**options, "fallback": None}, compute, render=render)
     if not any(found):
         click.get_current_context().exit(_NOT_IDENTIFIED)
 

@@ -104,6 +104,20 @@ def render_comparison(frame: pd.DataFrame, digits: int | None, alpha: float, how
     return f"{text}* differs significantly from {baseline} ({how})\n" if frame.size else text
 
 
+def render_identified(frame: pd.DataFrame, digits: int | None) -> str:
+    """Lay out the result of `Evaluator.identify` as a table for a terminal.
+
+    The last column is the setting to change, or what the convention calls the metric if none is.
+    """
+    cutoffs = frame["k"].astype(object).where(frame["k"].notna(), None)
+    labels = map(labelled, frame["metric"], cutoffs)
+    numbers = [f"{label}={text}" for label, text in zip(labels, frame["reported"], strict=True)]
+    last = "change" if frame["change"].fillna("").ne("").any() else "theirs"
+    names = [*(["model"] if "model" in frame else []), "number", "convention", "value", last]
+    shown = frame.assign(number=numbers)[names]
+    return table_text(texts_of(Rows.of_frame(shown), digits), {})
+
+
 def _with_halves(cells: Rows, column: int, halves: Sequence[float], digits: int | None) -> Rows:
     """Add half the width of an interval, or a standard deviation, to the values of a column."""
     places = 4 if digits is None else digits

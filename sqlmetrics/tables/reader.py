@@ -259,9 +259,9 @@ class TableReader:
                 for column in ("model", RUN)
                 if (there := lowered.get(self._mapped("recommendations", column).lower()))
             ]
-            users = [actual[key] for key in self.user_keys]
+            keys = [actual[key] for key in self.user_keys]
             shared = bool(of_models) and table == "interactions"
-            relation = documents(relation, actual, users, of_models, shared)
+            relation = documents(relation, actual, keys, of_models, shared)
             actual.setdefault("item_id", "item_id")
         columns = [self._column(table, name, column, relation) for name, column in actual.items()]
         for number, source_column in enumerate(columns):

@@ -67,7 +67,7 @@ def documents(
     text = render_file(
         "inputs/scored",
         {
-            "columns": [*relation.types],
+            "given": [*relation.types],
             "row_number": relation.row_number if is_numbered else None,
             "relation": (relation.ordered or relation.sql) if is_numbered else relation.sql,
             "users": users,
