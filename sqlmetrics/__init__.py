@@ -1,4 +1,4 @@
-"""Evaluate recommender systems with readable SQL, directly on Parquet files."""
+"""Evaluate recommender systems with readable SQL, on files, data frames and database tables."""
 
 from __future__ import annotations
 

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _BYTES = 8  # of the longest number that Arrow has
-_OF_IDS = (
-    "if group has an id of the list for each label, sort labels and scores by the id, and give the "
-    "lengths np.unique(ids, return_counts=True)[1]"
-)
+_OF_IDS = "if group has an id of the list for each label, write qid= instead of group="
 
 
 def metric(
@@ -65,7 +62,7 @@ class ArrayMetric:
     def __repr__(self) -> str:
         return f"sqlmetrics.metric({self.name!r}, convention={self._convention!r})"
 
-    def __call__(self, y_true: Any, y_score: Any, *, group: Any = None) -> float:
+    def __call__(self, y_true: Any, y_score: Any, *, group: Any = None, qid: Any = None) -> float:
         """Compute the mean of the metric over lists.
 
         Args:
@@ -74,12 +71,13 @@ class ArrayMetric:
                 ordered by the convention.
             group: the lengths of the lists in one dimension, in order, as in LightGBM. Without
                 it, one dimension is one list.
+            qid: instead of `group`, the id of the list for each label, in any order, as in XGBoost.
 
         Returns:
             The mean; NaN if no list has a value, for example without any relevant item.
 
         Raises:
-            DataError: the shapes differ, the lengths do not add up, or a score is missing.
+            DataError: the shapes differ, the lengths do not add up, or a score or an id is missing.
 
         Warns:
             DataWarning: `group` makes every row a list, so that it may have ids of lists.
@@ -87,7 +85,7 @@ class ArrayMetric:
         import pyarrow as pa
 
         labels, scores = _numbers("labels", y_true), _numbers("scores", y_score)
-        lists, items = _places(labels, scores, group)
+        lists, items = _places(labels, scores, group, qid)
         rows = {"user_id": pa.array(lists), "item_id": pa.array(items)}
         lists_table = pa.table({**rows, "score": pa.array(scores.ravel())})
         truth = pa.table({**rows, "relevance": pa.array(labels.ravel())})
@@ -146,7 +144,7 @@ def _numbers(what: str, values: Any) -> np.ndarray:
         raise DataError(f"{what}: not all values are numbers: {error}") from error
 
 
-def _places(labels: np.ndarray, scores: np.ndarray, group: Any) -> tuple[Any, Any]:
+def _places(labels: np.ndarray, scores: np.ndarray, group: Any, qid: Any) -> tuple[Any, Any]:
     """Return the number of the list and of the item of each value.
 
     Raises:
@@ -159,16 +157,39 @@ def _places(labels: np.ndarray, scores: np.ndarray, group: Any) -> tuple[Any, An
             f"labels have the shape {labels.shape} and scores {scores.shape}; give two arrays of "
             "the same shape, with one or two dimensions"
         )
+    if group is not None and qid is not None:
+        raise DataError("group and qid both say where the lists are; omit one")
     if labels.ndim == 2:
-        if group is not None:
+        if group is not None or qid is not None:
+            name = "qid" if group is None else "group"
             raise DataError(
-                "group: each row of labels with two dimensions is a list; give labels and scores "
-                "with one dimension, or omit group"
+                f"{name}: each row of labels with two dimensions is a list; give labels and scores "
+                f"with one dimension, or omit {name}"
             )
         n_lists, length = labels.shape
         return np.repeat(np.arange(n_lists), length), np.tile(np.arange(length), n_lists)
+    if qid is not None:
+        return _numbers_of(qid, len(labels)), np.arange(len(labels))
     lengths = np.array([len(labels)]) if group is None else _lengths(group, len(labels))
     return np.repeat(np.arange(len(lengths)), lengths), np.arange(len(labels))
+
+
+def _numbers_of(qid: Any, n_labels: int) -> np.ndarray:
+    """Return the number of the list of each label, from its id.
+
+    Raises:
+        DataError: there is no id for each label.
+    """
+    import numpy as np
+    import pandas as pd
+
+    ids = np.asarray(qid)
+    if ids.shape != (n_labels,):
+        raise DataError(f"qid has the shape {ids.shape}, but there are {n_labels} labels")
+    numbers: np.ndarray = pd.factorize(ids)[0]
+    if (numbers < 0).any():
+        raise DataError(f"qid: the id of row {int(np.argmax(numbers < 0))} is missing")
+    return numbers
 
 
 def _lengths(group: Any, n_labels: int) -> np.ndarray:

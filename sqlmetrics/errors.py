@@ -114,8 +114,11 @@ class MissingTableError(UsageError):
         self.need = need
         self.what = Message(what or self)
 
-    def of_metric(self, name: str) -> MissingTableError:
-        """Return this error as one of a metric, unless it names what reads the table."""
+    def of_metric(self, name: str, instead: str = "") -> MissingTableError:
+        """Return this error as one of a metric, unless it names what reads the table.
+
+        `instead`: how to request the metric from another table; empty if there is no other way.
+        """
         if not self.need:
             return self
         skip = Message("; ", Argument("skip_missing", True), " omits such metrics")
@@ -124,7 +127,7 @@ class MissingTableError(UsageError):
             what=self.what,
             table=self.table,
             column=self.column,
-            remedy=Message(self.remedy, skip),
+            remedy=Message(self.remedy, f", or write {instead}" if instead else "", skip),
         )
 
 
@@ -208,17 +211,35 @@ def left_out(missing: Iterable[tuple[str, MissingTableError]]) -> Message:
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x' or 'y'?` with the names closest to `name`, or an empty text.
 
-    A name with the same letters in another order comes first.
+    First come slips, such as the same letters in another order, then what a name abbreviates, such
+    as recommendations for recs.
     """
     import difflib
 
-    lowered = {option.lower(): option for option in known}
-    close = difflib.get_close_matches(name.lower(), lowered, n=len(lowered) or 1, cutoff=0.5)
-    letters = sorted(name.lower())
-    close = sorted(close, key=lambda option: sorted(option) != letters)[:3]
+    wanted, lowered = name.lower(), {option.lower(): option for option in known}
+    close = difflib.get_close_matches(wanted, lowered, n=len(lowered) or 1, cutoff=0.5)
+    letters = sorted(wanted)
+    slips = [option for option in close if sorted(option) == letters]
+    slips += difflib.get_close_matches(wanted, close, cutoff=0.8)
+    short = [option for option in lowered if _is_short_for(wanted, option)]
+    close = list(dict.fromkeys([*slips, *short, *close]))[:3]
     if not close:
         return ""
     return "; did you mean " + " or ".join(repr(lowered[match]) for match in close) + "?"
+
+
+def _is_short_for(name: str, option: str) -> bool:
+    """Return whether a name is the first letters of a longer one, or some letters in their order.
+
+    The first two letters are the same, since `table` has the letters of many names.
+    """
+    name, option = name.lstrip("-"), option.lstrip("-")
+    letters = iter(option)
+    return (
+        3 <= len(name) < len(option)
+        and name[:2] == option[:2]
+        and all(letter in letters for letter in name)
+    )
 
 
 def example_rows(rows: Sequence[Mapping[str, Any]]) -> str:

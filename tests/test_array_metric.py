@@ -113,6 +113,33 @@ def test_ids_of_one_list_read_as_lengths_are_a_warning() -> None:
     assert mrr([1], [3], group=[1]) == 1
 
 
+def test_ids_of_lists_in_any_order() -> None:
+    """The lists are those of `group`; only the order of rows differs."""
+    labels, scores = np.array([0, 2, 1, 1, 0]), np.array([0.9, 0.8, 0.1, 0.3, 0.6])
+    ids = np.array(["shoes", "shoes", "shoes", "hats", "hats"])
+    metric = sm.metric("ndcg(gain=linear)@2")
+    order = [3, 0, 4, 2, 1]
+    expected = metric(labels, scores, group=[3, 2])
+    assert metric(labels[order], scores[order], qid=ids[order]) == expected
+    assert metric(labels, scores, qid=[7, 7, 7, 2, 2]) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"qid": [1, 1]}, r"qid has the shape \(2,\), but there are 3 labels"),
+        ({"qid": [1, None, 2]}, "the id of row 1 is missing"),
+        ({"qid": [1, 1, 2], "group": [2, 1]}, "omit one"),
+        ({"group": [4, 4, 9]}, r"add up to 17, but there are 3 labels.*write qid="),
+    ],
+)
+def test_ids_that_do_not_fit(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(sm.DataError, match=message):
+        sm.metric("mrr")([0, 1, 1], [0.3, 0.2, 0.1], **options)
+    with pytest.raises(sm.DataError, match="or omit qid"):
+        sm.metric("mrr")([[0, 1]], [[0.3, 0.2]], qid=[1])
+
+
 def test_other_types_of_numbers() -> None:
     kinds: list[Any] = ["float16", "longdouble", object]
     for kind in kinds:

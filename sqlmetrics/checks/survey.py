@@ -21,9 +21,10 @@ from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.rows import COUNT, TEXT, Rows
-from sqlmetrics.sql.query_graph import Node, new_name
+from sqlmetrics.sql.query_graph import Node, Plan, Query, new_name
 from sqlmetrics.tables.schema import can_compare_times
 from sqlmetrics.texts.messages import Message, Spelling, in_python
+from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -224,7 +225,24 @@ def _finding(
         known[plan.root.key] = rows
     if rows := known[plan.root.key]:
         # the texts can name settings that the query does not read
-        yield finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
+        found = finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
+        of_models = _by_model(engine, planner, plan, rows[0], known)
+        yield replace(found, found=Message(found.found, of_models))
+
+
+def _by_model(
+    engine: Engine, planner: Planner, plan: Plan, row: Row, known: dict[str, list[Row]]
+) -> str:
+    """Return the number of rows that a check finds per model; "" if it does not find such rows."""
+    if not (planner.several_models and "model" in row and isinstance(plan.root, Query)):
+        return ""
+    counted = planner.found_by_model(plan.root)
+    if counted.root.key not in known:
+        known[counted.root.key] = engine.records(physical(planner, counted, engine))
+    counts = {str(one["model"]): int(one["n_found"]) for one in known[counted.root.key]}
+    if sum(counts.values()) != row["n_found"]:  # a row stands for several lists or users
+        return ""
+    return f" ({listed(f'{model} {count:,}' for model, count in counts.items())})"
 
 
 def times_that_differ(planner: Planner, needs: Sequence[str]) -> str:

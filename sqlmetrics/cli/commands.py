@@ -78,7 +78,7 @@ Example:
 )
 @click.version_option(__version__)
 def main() -> None:
-    """Evaluate recommender systems with readable SQL, directly on Parquet files."""
+    """Evaluate recommender systems with readable SQL, on files and database tables."""
 
 
 @main.command(epilog=_EXAMPLE)
@@ -124,6 +124,9 @@ Example:
 @click.argument("metric")
 @click.option("--by", multiple=True, metavar="NAMES", help="Split the changes by these slices.")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Show the last N runs only.")
+@click.option(
+    "--plot", metavar="FILE", help="Also write a chart of the values to FILE (.html .png .svg)."
+)
 @shared.tags_option
 @shared.confidence_option
 @shared.output_options
@@ -256,7 +259,7 @@ Example:
     is_flag=True,
     help="Read the files, and run the SQL, that FILE names without asking.",
 )
-@shared.output_options
+@shared.verdict_output_options
 def run_tests(file: str, typed: tuple[str, ...], trust_file: bool, **options: Any) -> None:
     """Run the gates of a TOML FILE.
 
@@ -270,7 +273,8 @@ def run_tests(file: str, typed: tuple[str, ...], trust_file: bool, **options: An
     check_not_parquet(options, "verdicts")
     tested = {"evaluate": evaluate, "compare": compare}  # the commands with gates
     suite = Suite(file, tested, typed, options["output"], trust_file)
-    write(options, lambda _: suite.run(), render=suite.text, opened=contextlib.nullcontext())
+    opened = contextlib.nullcontext()
+    write(options, lambda _: suite.run(), None, suite.text, opened, "verdicts")
     suite.check()
 
 
@@ -631,6 +635,7 @@ _NOT_IDENTIFIED = 4  # exit code
     help="Number of distinct values to show for a number that no convention gives.",
 )
 @shared.check_option
+@shared.columns_option
 @shared.output_options
 def identify(
     numbers: tuple[str, ...], conventions: tuple[str, ...], nearest: int, **options: Any
@@ -641,6 +646,8 @@ def identify(
     conventions are changed. Exit code 4 if nothing gives any of the numbers; the nearest values are
     written then.
     """
+    from sqlmetrics.cli.layout import render_identified
+
     found: list[bool] = []
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
@@ -655,7 +662,12 @@ def identify(
         found.extend(frame["matches"])
         return frame
 
-    write({**options, "fallback": None}, compute)
+    def render(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
+        if kind != "table" or options["shown"] is not None:
+            return rendered(frame, kind, digits)
+        return render_identified(frame, digits)
+
+    write({**options, "fallback": None}, compute, render=render)
     if not any(found):
         click.get_current_context().exit(_NOT_IDENTIFIED)
 

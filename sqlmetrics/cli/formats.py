@@ -34,14 +34,15 @@ class Format:
         suffixes: the suffixes of files in this format.
         lay_out: returns a result as text, given the number of decimal places or None for all; None
             for a format that only files have.
-        only_values: whether the format applies only to values of an evaluation.
+        of: the only results with this format, "values" of an evaluation or "verdicts" of gates;
+            empty if all have it.
         kind: how `show` escapes the text.
     """
 
     name: str
     suffixes: tuple[str, ...] = ()
     lay_out: Callable[[Result, int | None], str] | None = None
-    only_values: bool = False
+    of: Literal["", "values", "verdicts"] = ""
     kind: ClassVar[Literal["data", "table"]] = "data"
 
     def render(self, result: Result, digits: int | None) -> str:
@@ -115,17 +116,34 @@ def has_summary(name: str) -> bool:
     return isinstance(format_, TableFormat) and format_.has_summary
 
 
-def format_of(path: Path, asked: str | None) -> str:
+def formats_of(results: str = "") -> list[Format]:
+    """Return the formats of some results: "values", "verdicts", or others."""
+    return [one for one in FORMATS.values() if one.of in ("", results)]
+
+
+def choices_of(results: str = "") -> list[str]:
+    """Return the values of --format for some results."""
+    return [one.name for one in formats_of(results) if one is not PARQUET]
+
+
+def suffixes_of(results: str = "") -> list[str]:
+    """Return the usual suffixes of files with some results."""
+    return sorted(one.suffixes[0] for one in formats_of(results) if one.suffixes)
+
+
+def format_of(path: Path, asked: str | None, results: str = "") -> str:
     """Return the format of an output file: `asked`, or else the format of its suffix.
+
+    `results`: "values", "verdicts", or empty for others.
 
     Raises:
         UsageError: the suffix is unknown and `asked` is None, or the suffix is .parquet and `asked`
             is another format.
     """
     suffix = path.suffix.lower()
-    found = next((one for one in FORMATS.values() if suffix in one.suffixes), None)
+    found = next((one for one in formats_of(results) if suffix in one.suffixes), None)
     if asked is None and found is None:
-        known = sorted(suffix for one in FORMATS.values() for suffix in one.suffixes)
+        known = sorted(suffix for one in formats_of(results) for suffix in one.suffixes)
         raise UsageError(
             f"cannot tell the format of {path}; add --format, or use one of the suffixes "
             + ", ".join(known)
@@ -217,6 +235,12 @@ def _tracked(name: str) -> Callable[[Result, int | None], str]:
     return render
 
 
+def _junit(result: Result, digits: int | None) -> str:
+    from sqlmetrics.cli import junit
+
+    return junit.suites(rows_of(result), digits)
+
+
 _MARKDOWN = TableFormat(name="markdown", suffixes=(".md",), table=markdown.table)
 PARQUET = Format(name="parquet", suffixes=(".parquet",))
 FORMATS: Mapping[str, Format] = {
@@ -235,10 +259,9 @@ FORMATS: Mapping[str, Format] = {
             name="latex", suffixes=(".tex",), table=paper.latex_table, board=paper.paper_table,
             best="bold best, underlined second best", note="% {}\n", escape=one_line,
         ),
-        Format(name="mlflow", lay_out=_tracked("values_by_name"), only_values=True),
-        Format(name="dvc", lay_out=_tracked("nested_values"), only_values=True),
+        Format(name="mlflow", lay_out=_tracked("values_by_name"), of="values"),
+        Format(name="dvc", lay_out=_tracked("nested_values"), of="values"),
+        Format(name="junit", suffixes=(".xml",), lay_out=_junit, of="verdicts"),
         PARQUET,
     )
 }  # fmt: skip
-CHOICES = [one.name for one in FORMATS.values() if one is not PARQUET]
-SUFFIXES = sorted(one.suffixes[0] for one in FORMATS.values() if one.suffixes)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _SHOWN = ["value", "change", "low", "high", "n_users"]
 # of slices; other formats have all columns
-_OF_SLICES = ["value", "n_users", "change", "within", "mix", "appeared", "disappeared"]
+_OF_SLICES = ["value", "n_users", "change", "within", "mix"]
+_OF_SLICES_OF_ONE_RUN = ["appeared", "disappeared"]  # shown if there are such slices
 
 
 def is_appended(options: Mapping[str, Any]) -> bool:
@@ -80,10 +81,14 @@ def show_trend(history: str, metric: str, options: Mapping[str, Any]) -> None:
     """Show the trend of a metric."""
     from sqlmetrics.past.trend import trend
 
-    by = names_of(options["by"])
+    by, plot = names_of(options["by"]), options["plot"]
+    if plot is not None:
+        from sqlmetrics.report.trend import check_chart, save_trend
+
+        check_chart(plot)
 
     def compute(_: Any) -> pd.DataFrame:
-        return trend(
+        frame = trend(
             history,
             metric,
             by=by,
@@ -91,6 +96,9 @@ def show_trend(history: str, metric: str, options: Mapping[str, Any]) -> None:
             tags=pairs_of("--tag", options["tags"]),
             confidence=options["confidence"],
         )
+        if plot is not None:
+            save_trend(frame, metric, by, plot, options["force"])
+        return frame
 
     def render(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
         _say_of(frame)
@@ -125,8 +133,10 @@ def _short(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         run_at=frame["run_at"].dt.strftime("%Y-%m-%d %H:%M"), tags=frame["tags"].map(_tags_text)
     )
     shown = shown.rename(columns={"change_low": "low", "change_high": "high"})
-    tags = ["tags"] if shown["tags"].any() else []
-    return shown[["run_at", *tags, *several, *by, *(_OF_SLICES if by else _SHOWN)]]
+    tags = ["tags"] if shown["tags"].nunique() > 1 else []
+    moved = shown[[*_OF_SLICES_OF_ONE_RUN]].fillna(0).ne(0).any(axis=None) if by else False
+    numbers = [*_OF_SLICES, *(_OF_SLICES_OF_ONE_RUN if moved else [])] if by else _SHOWN
+    return shown[["run_at", *tags, *several, *by, *numbers]]
 
 
 def _charts(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[str]:

@@ -70,8 +70,12 @@ def render_leaderboard(
     else:
         text = format_.board(cells, marks, frame, names or {}, blocks or {})
     legend = _legend(marks, how, than, format_, plus_minus)
+    if "n_users" in shown and bool(frame["n_users"].isna().any()):
+        legend = "; ".join(filter(None, (legend, _NO_COUNT)))
     return text + format_.note.format(legend) if legend else text
 
+
+_NO_COUNT = "n_users is empty where the metrics have no common number of users"
 
 # columns of a comparison in a table, after the slices; `p` is p_adjusted
 _COMPARED = ("metric", "model", "value", "difference", "ci_low", "ci_high", "p_adjusted")
@@ -98,6 +102,20 @@ def render_comparison(frame: pd.DataFrame, digits: int | None, alpha: float, how
     text = table_text(cells, marks if any(map(any, marks.values())) else {})
     baseline = " and ".join(map(one_line, frame["baseline"].astype(str).unique()))
     return f"{text}* differs significantly from {baseline} ({how})\n" if frame.size else text
+
+
+def render_identified(frame: pd.DataFrame, digits: int | None) -> str:
+    """Lay out the result of `Evaluator.identify` as a table for a terminal.
+
+    The last column is the setting to change, or what the convention calls the metric if none is.
+    """
+    cutoffs = frame["k"].astype(object).where(frame["k"].notna(), None)
+    labels = map(labelled, frame["metric"], cutoffs)
+    numbers = [f"{label}={text}" for label, text in zip(labels, frame["reported"], strict=True)]
+    last = "change" if frame["change"].fillna("").ne("").any() else "theirs"
+    names = [*(["model"] if "model" in frame else []), "number", "convention", "value", last]
+    shown = frame.assign(number=numbers)[names]
+    return table_text(texts_of(Rows.of_frame(shown), digits), {})
 
 
 def _with_halves(cells: Rows, column: int, halves: Sequence[float], digits: int | None) -> Rows:

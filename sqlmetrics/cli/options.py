@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from sqlmetrics.cli.formats import CHOICES, FORMATS, SUFFIXES
+from sqlmetrics.cli.formats import choices_of, suffixes_of
 from sqlmetrics.engines import database_urls
 from sqlmetrics.stats.gaps import GAPS
 from sqlmetrics.stats.intervals import KINDS
@@ -149,7 +149,7 @@ input_options = _options(
         "--scored",
         metavar="FILE",
         help="One table of recommendations and interactions, as in learning to rank: user_id, "
-        "item_id, score, relevance (the label).",
+        "score, relevance (the label), optionally item_id and model.",
     ),
     _table(
         "--database",
@@ -409,16 +409,17 @@ test_options = _options(
 )
 
 
-_GENERAL = [name for name in CHOICES if not FORMATS[name].only_values]
-format_option = click.option("--format", "kind", type=click.Choice(_GENERAL), help="Output format.")
+format_option = click.option(
+    "--format", "kind", type=click.Choice(choices_of()), help="Output format."
+)
 
 
-def _output_options(formats: Sequence[str], more: str = "") -> Callable[[Any], Any]:
+def _output_options(results: str = "", more: str = "") -> Callable[[Any], Any]:
     return _options(
         click.option(
             "--format",
             "kind",
-            type=click.Choice(formats),
+            type=click.Choice(choices_of(results)),
             help=f"Output format; default: table on a terminal, csv in a pipe.{more}",
         ),
         click.option(
@@ -430,7 +431,7 @@ def _output_options(formats: Sequence[str], more: str = "") -> Callable[[Any], A
             "-o",
             "--output",
             metavar="FILE",
-            help=f"Write the result to FILE ({' '.join(SUFFIXES)}).",
+            help=f"Write the result to FILE ({' '.join(suffixes_of(results))}).",
         ),
         force_option,
     )
@@ -442,9 +443,10 @@ columns_option = click.option(
     metavar="NAMES|all",
     help="Comma-separated columns of the result to show or write, or all.",
 )
-output_options = _output_options(_GENERAL)
+output_options = _output_options()
+verdict_output_options = _output_options("verdicts", " junit is XML of test results.")
 tracked_output_options = _output_options(
-    CHOICES, " mlflow and dvc are JSON files of values for these trackers."
+    "values", " mlflow and dvc are JSON files of values for these trackers."
 )
 
 

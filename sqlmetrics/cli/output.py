@@ -17,11 +17,11 @@ from sqlmetrics.cli.arguments import asked_of, evaluator_of
 from sqlmetrics.cli.formats import (
     FORMATS,
     PARQUET,
-    SUFFIXES,
     format_of,
     has_summary,
     rendered,
     rows_of,
+    suffixes_of,
     with_columns,
 )
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
@@ -244,6 +244,7 @@ def write(
     write_parquet: Callable[[Any, Path], None] | None = None,
     render: Callable[[Any, str, int | None], str] = rendered,
     opened: AbstractContextManager[Any] | None = None,
+    results: str = "",
 ) -> None:
     """Write the result of `compute` in the format and to the file of the options.
 
@@ -251,6 +252,7 @@ def write(
         write_parquet: writes the result as Parquet straight from the engine.
         render: lays out the result as text.
         opened: opens the object passed to `compute`; by default, an evaluator.
+        results: "verdicts" for those of a file of gates.
     """
     from sqlmetrics.files import whole_file
 
@@ -259,9 +261,9 @@ def write(
         raise UsageError("-o: the file name is empty")
     path = None if target in (None, "-") else Path(target)
     given = options["kind"]
-    kind = (given or default_format()) if path is None else format_of(path, given)
+    kind = (given or default_format()) if path is None else format_of(path, given, results)
     shown = options.get("shown")
-    if shown is not None and FORMATS[kind].only_values:
+    if shown is not None and FORMATS[kind].of == "values":
         raise UsageError(f"--columns does not apply to --format {kind}, which has no columns")
     gates = Gates(options)
     with record_kept(options) as keep:
@@ -318,7 +320,7 @@ def evaluator_or_error(options: Mapping[str, Any]) -> Iterator[Evaluator | DataE
 def check_not_parquet(options: Mapping[str, Any], what: str) -> None:
     """Raise a UsageError if the output is a Parquet file."""
     if _is_parquet(options):
-        *others, last = [suffix for suffix in SUFFIXES if suffix not in PARQUET.suffixes]
+        *others, last = [name for name in suffixes_of(what) if name not in PARQUET.suffixes]
         raise UsageError(
             f"-o: {what} cannot be written as Parquet; use {', '.join(others)} or {last}"
         )

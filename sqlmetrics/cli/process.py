@@ -191,7 +191,9 @@ class Command(click.Command):
             if others := commands_with(error.option_name):
                 text = f"{error.message} It is an option of {', '.join(others)}."
                 raise click.UsageError(text, error.ctx) from error
-            raise
+            names = [name for option in ctx.command.params for name in option.opts]
+            text = error.message.rstrip(".") + suggestion(error.option_name, names)
+            raise click.UsageError(text, error.ctx) from error
         except click.BadParameter as error:
             if isinstance(error.param, click.Option) and _is_from_environment(ctx, error.param):
                 option = error.param.get_error_hint(ctx)
@@ -281,6 +283,12 @@ class CommandGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command, or fail with the closest names."""
         if args and args[0] not in self.commands and not args[0].startswith("-"):
+            from sqlmetrics.evaluator import Evaluator
+
             close = suggestion(args[0], self.commands)
+            method = args[0].replace("-", "_")
+            is_method = not method.startswith("_") and hasattr(Evaluator, method)
+            if is_method and method.replace("_", "-") not in self.commands:
+                close = f"; Evaluator.{method} is for Python only"
             ctx.fail(f"no such command {args[0]!r}{close}")
         return super().resolve_command(ctx, args)

@@ -22,6 +22,7 @@ from click.core import ParameterSource
 from sqlmetrics.cli import markdown
 from sqlmetrics.cli.arguments import asked_of, conventions_of, evaluator_of, lists_of
 from sqlmetrics.cli.formats import has_summary, rendered
+from sqlmetrics.cli.junit import FAILED, PASSED
 from sqlmetrics.cli.options import TABLES
 from sqlmetrics.cli.output import Gates, comparison
 from sqlmetrics.cli.recorded import let_read
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from sqlmetrics.evaluator import Evaluator
 
 NAME = "name"
-PASSED, FAILED = "pass", "FAIL"
 # parameters that choose the output, which is that of the command test
 _OF_OUTPUT = {
     *(

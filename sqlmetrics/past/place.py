@@ -8,17 +8,18 @@ import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
 from sqlmetrics.engines.database_files import is_database
-from sqlmetrics.errors import DataError, SqlmetricsWarning, UsageError, callers_level
+from sqlmetrics.errors import DataError, SqlmetricsWarning, UsageError, callers_level, suggestion
 from sqlmetrics.files import whole_file
 from sqlmetrics.sql.quoting import identifier, literal, path_pattern
 from sqlmetrics.texts.messages import Command, Message
+from sqlmetrics.texts.wording import listed
 
 FORMS = "FILE.duckdb:TABLE or FOLDER/"
 OF_USERS = "_per_user"  # what the name of the table of per-user values adds
@@ -77,9 +78,11 @@ class Place(ABC):
             DataError: the history has other columns, or cannot be written.
         """
 
-    def _nothing(self) -> DataError:
+    def _nothing(self, tables: Sequence[str] = ()) -> DataError:
+        """Return the error for a history that does not exist, beside tables of its file."""
+        there = f"{suggestion(self.table, tables) or '.'} The file has {listed(tables)}"
         return DataError(
-            f"there is no history {self.text}",
+            f"there is no history {self.text}{there if tables else ''}",
             remedy=Message("append results to it with ", Command("append")),
         )
 
@@ -147,7 +150,7 @@ class _Table(Place):
                         f"CREATE TEMP VIEW {view} AS FROM {_full(connection, table)}"
                     )
                 elif view == RESULTS:
-                    raise self._nothing()
+                    raise self._nothing(_tables(connection))
             yield connection
 
     def _read(self) -> duckdb.DuckDBPyConnection:
@@ -161,16 +164,31 @@ class _Table(Place):
         rows: Callable[[duckdb.DuckDBPyConnection], Mapping[str, str]],
         run_id: str,  # noqa: ARG002
     ) -> None:
-        tables = {RESULTS: self.table, PER_USER: self.of_users}
+        tables, is_new = {RESULTS: self.table, PER_USER: self.of_users}, not self.path.exists()
         with self._opened(lambda: duckdb.connect(str(self.path))) as connection:
-            queries = rows(connection)
             try:
+                queries = rows(connection)
                 connection.execute("BEGIN")
                 for view, query in queries.items():
                     self._add(connection, tables[view], query)
                 connection.execute("COMMIT")
-            except duckdb.Error as error:
-                raise DataError(f"cannot append to {self.text}: {error}") from error
+            except BaseException as error:
+                if is_new:
+                    self._remove_if_empty(connection)
+                if isinstance(error, duckdb.Error):
+                    raise DataError(f"cannot append to {self.text}: {error}") from error
+                raise
+
+    def _remove_if_empty(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Remove the new file of a failed append, unless another process has added tables.
+
+        No other process can open the file before the connection is closed.
+        """
+        with contextlib.suppress(duckdb.Error):
+            connection.execute("ROLLBACK")
+        with contextlib.suppress(duckdb.Error, OSError):
+            if not _tables(connection):
+                self.path.unlink()
 
     def _add(self, connection: duckdb.DuckDBPyConnection, table: str, query: str) -> None:
         name = _full(connection, table)
@@ -279,13 +297,17 @@ class _Folder(Place):
             raise DataError(f"cannot create the folder {folder}: {error.strerror}") from error
 
 
-def _has(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
+def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Return the names of the tables of the file."""
     found = connection.execute(
-        "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'main' AND table_name = $1 "
-        "AND database_name = current_database()",
-        [table],
-    ).fetchone()
-    return bool(found and found[0])
+        "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' "
+        "AND database_name = current_database() ORDER BY table_name"
+    ).fetchall()
+    return [str(name) for (name,) in found]
+
+
+def _has(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
+    return table in _tables(connection)
 
 
 def _full(connection: duckdb.DuckDBPyConnection, table: str) -> str:

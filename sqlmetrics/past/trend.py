@@ -16,7 +16,7 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.stats.gates import OF_RUNS
 from sqlmetrics.stats.intervals import Interval
-from sqlmetrics.texts.messages import Command, Message
+from sqlmetrics.texts.messages import Argument, Command, Message
 from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
@@ -166,6 +166,11 @@ def _why_empty(
         return UsageError(
             f"{place.text} has results by {listed(there)}, and none for all values of "
             f"{listed(others)}",
-            remedy=f"add by {','.join(there)}, or evaluate with combinations",
+            remedy=Message(
+                "add ",
+                Argument("by", ",".join(there)),
+                ", or evaluate with ",
+                Argument("combinations", True),
+            ),
         )
     return UsageError(f"{spec.name} has one value for each whole run, so it has no shares of users")

@@ -192,6 +192,15 @@ class Planner:
         """Plan the names of those of some queries that have rows."""
         return Plan(self.rendered("found", checks, checks=list(checks)))
 
+    def found_by_model(self, query: Query) -> Plan:
+        """Plan the number of rows of the query of a check per model, without its limit."""
+        tree = query.tree.copy()
+        for clause in ("order", "limit"):
+            tree.set(clause, None)
+        name = f"{query.name}_rows"
+        rows = node_of(identity_of(name, query.key), name, tree, query.parents.values())
+        return Plan(self.rendered("found_by_model", {"found_rows": rows}))
+
     def some_users(self, name: str, values: Mapping[str, Value], n_users: int) -> Plan:
         """Plan the rows of the first users of a stage or input table, in key order."""
         node = self._whole(name, values)
@@ -250,7 +259,10 @@ class Planner:
             defined = self.node(metric.defined_for, values) if metric.defined_for else None
             weights = self.node("user_weights", values) if is_weighted else None
         except MissingTableError as error:
-            raise error.of_metric(metric.name) from None
+            over = metric.params.get("over")
+            others = [] if over is None else [one for one in over.choices if one != values["over"]]
+            instead = " or ".join(f"{metric.name}(over={other})" for other in others)
+            raise error.of_metric(metric.name, instead) from None
         return Queries(call, query, everybody, defined, weights)
 
     def metric_text(self, metric: Metric, values: Mapping[str, Any]) -> Text:

@@ -209,12 +209,14 @@ def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resol
             asked.by, asked.by_item, definitions.catalog, planner.tables, planner.user_keys
         )
     for attribute in attributes if asked.per_user else ():
-        if attribute.is_key:
+        if attribute.is_key and attribute.of == "users":
             raise UsageError(f"by: {attribute.name} is already in each row of per-user values")
     if asked.combinations and not attributes:
         raise UsageError(
             "combinations needs columns to slice by; name them with ", Argument("by", ...)
         )
+    if asked.combinations and any(attribute.of == "lists" for attribute in attributes):
+        raise UsageError("combinations would add rows over all runs; omit run, which gives them")
     if asked.combinations and len(attributes) > _MOST_COMBINED:
         raise UsageError(
             f"combinations of {len(attributes)} columns would be {2 ** len(attributes):,} kinds of "
@@ -249,6 +251,10 @@ def _gaps(asked: Request, attributes: Sequence[Attribute]) -> tuple[str, ...]:
     if len({attribute.of == "users" for attribute in attributes}) > 1:
         raise UsageError(
             "gap compares slices of users or slices of items; by and by_item together give both"
+        )
+    if any(attribute.of == "lists" for attribute in attributes):
+        raise UsageError(
+            "gap compares groups of users or items, not runs; std_runs is the spread of the runs"
         )
     return gaps
 

@@ -81,9 +81,11 @@ def row_groups(results: Results, table: WideTable, baseline: str | None = None) 
 def group_homes(results: Results, table: WideTable) -> dict[str, tuple[Node, list[str]]]:
     """Return the queries that have the columns of the groups, each with these columns."""
     homes: dict[str, tuple[Node, list[str]]] = {}
-    if "model" in results.groups:
-        models = results.planner.node("models", table.values)
-        homes["models"] = (models_of(results.planner, models), ["model"])
+    if of_models := [name for name in results.planner.keys.models if name in results.groups]:
+        models: Node = results.planner.node("models", table.values)
+        if "run" not in of_models:
+            models = models_of(results.planner, models)
+        homes["models"] = (models, of_models)
     for name, node in results.names.items():
         columns = [column.column for column in results.slice_columns if column.table == name]
         homes[name] = (node, columns)

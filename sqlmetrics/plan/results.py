@@ -55,9 +55,15 @@ class Results:
 
     @property
     def groups(self) -> list[str]:
-        """Return the columns that values are grouped by: the model, and the names of slices."""
+        """Return the columns that values are grouped by: the model (and run), and slices."""
         models = ["model"] if self.planner.several_models else []
         return [*models, *(column.column for column in self.slice_columns)]
+
+    @property
+    def are_over_runs(self) -> bool:
+        """Return whether models have several runs, whose values are averaged."""
+        by_run = self.slicing is not None and bool(self.slicing.of_lists)
+        return self.planner.several_runs and not by_run
 
     @property
     def own_user_keys(self) -> list[str]:
@@ -170,18 +176,24 @@ def results_of(
         requests = [request for call in judgeable.calls for request in call.requests]
         of_users, of_runs = requests, []
         of_users_planner = item_slices.planner
+    wide, of_lists = wide_tables(of_users_planner, of_users), list[SliceColumn]()
+    if slicing is not None and slicing.of_lists:
+        wide, of_lists = wide.by_run, slicing.columns_of_lists
+    else:
+        of_users_planner = of_users_planner.over_runs
     results = Results(
         planner,
-        of_users_planner.over_runs,
+        of_users_planner,
         requests,
         of_runs,
-        wide_tables(of_users_planner, of_users),
+        wide,
         with_convention,
         interval or Interval(),
         warnings,
         gaps,
         slicing,
         item_slices=item_slices,
+        slice_columns=of_lists,
     )
     if slicing is not None and slicing.of_users:
         results = results.sliced(slicing)

@@ -34,6 +34,7 @@ from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables.levels import Levels, levels_of
+from sqlmetrics.tables.runs import RUN
 from sqlmetrics.tables.schema import (
     Source,
     SourceColumn,
@@ -77,8 +78,9 @@ _TAKEN = [
 class Attribute:
     """An attribute to slice by: a column of a table, or a query of `sql_templates/slices`.
 
-    `of` is "users", "items" or "interactions" (items of one user). `bins` divide a column of
-    numbers. `levels` are the values of an ordered categorical column.
+    `of` is "users", "items", "interactions" (items of one user) or "lists" (the run of the model
+    that made the list). `bins` divide a column of numbers. `levels` are the values of an ordered
+    categorical column.
     """
 
     name: str
@@ -91,7 +93,7 @@ class Attribute:
 
     @property
     def is_key(self) -> bool:
-        """Return whether the slices are the values of a column that identifies a user."""
+        """Return whether the slices are the values of a column that identifies a list."""
         return self.template is None and not self.table
 
     @property
@@ -117,7 +119,7 @@ class Attribute:
     @property
     def is_single(self) -> bool:
         """Return whether no user, or no item of a user, is in several slices."""
-        return self.of == "users" or self.is_of_every_item
+        return self.of in ("users", "lists") or self.is_of_every_item
 
     @property
     def missing(self) -> str:
@@ -174,7 +176,7 @@ def _names(names: str | Iterable[str] | None, option: str) -> list[str]:
 def _key(
     name: str, option: str, tables: Mapping[str, Table], user_keys: Sequence[str]
 ) -> Attribute | None:
-    """Return the attribute of a column of the key, if the key has several; else None.
+    """Return the attribute of the run, or of a column of the key, if the key has several.
 
     Raises:
         UsageError: the name is that of a column that every result has or combines.
@@ -182,12 +184,11 @@ def _key(
     if name.lower() == "model":
         raise UsageError(f"{option}: model is already in each row of the result; omit it")
     lists = tables.get("recommendations")
-    has_runs = lists is not None and "run" in lists.columns
-    if has_runs and name.lower() in ("run", "recommendations.run"):
-        raise UsageError(
-            f"{option}: results are means over the runs of a model; for a row per run, give each "
-            "run as a model with a name of its own, such as als_1 and als_2"
-        )
+    has_runs = lists is not None and RUN in lists.columns
+    if has_runs and name.lower() in (RUN, f"recommendations.{RUN}"):
+        if option == "by_item":
+            raise UsageError("by_item: runs have lists, not items of their own; use by instead")
+        return Attribute(RUN, "lists")
     own = next((key for key in user_keys if key.lower() == name.lower()), None)
     return Attribute(own, "users") if own and option == "by" and len(user_keys) > 1 else None
 
@@ -214,6 +215,10 @@ def _attribute(
         if owner in tables
         and _has(tables[owner].sources[0], name)
         and not (of_items and owner == "interactions" and is_id)
+    ]
+    # a table of scores is read as recommendations and as interactions
+    owners = list({tables[owner].sources[0].label: owner for owner in reversed(owners)}.values())[
+        ::-1
     ]
     template = catalog.slices.get(name.lower())
     if template is not None and of_items and template.of == "users":
@@ -371,8 +376,8 @@ class SliceColumn:
     Attributes:
         attribute: the attribute whose values are the names.
         column: the name of the column in queries; results have that of the attribute.
-        node: the query with the values, or with names in the column `label`; None for a column of
-            the key, which the rows have.
+        node: the query with the values, or with names in the column `label`; None for the run and
+            for a column of the key, which the rows have.
         source: the name of this query where it is joined.
         value: the column of this query.
         position: the column with the sort keys of slices; empty if slices sort by their names.
@@ -395,7 +400,9 @@ class SliceColumn:
     @property
     def table(self) -> str:
         """Return the name of the query with one row per slice."""
-        return "slice_names" if self.attribute.of == "users" else "item_slice_names"
+        return {"users": "slice_names", "lists": "models"}.get(
+            self.attribute.of, "item_slice_names"
+        )
 
     @property
     def is_text(self) -> bool:
@@ -441,7 +448,9 @@ class Slicing:
         self.values = {**values, "cutoffs": [None], "max_cutoff": None}
         self.attributes = list(attributes)
         self.of_users = [attribute for attribute in attributes if attribute.of == "users"]
-        self.of_items = [attribute for attribute in attributes if attribute.of != "users"]
+        self.of_lists = [attribute for attribute in attributes if attribute.of == "lists"]
+        others = (*self.of_users, *self.of_lists)
+        self.of_items = [attribute for attribute in attributes if attribute not in others]
 
     # ---- nodes ---------------------------------------------------------------------------------
 
@@ -545,6 +554,13 @@ class Slicing:
     @functools.cached_property
     def _columns_of_items(self) -> list[SliceColumn]:
         return self._columns("item_slice", self.of_items)
+
+    @property
+    def columns_of_lists(self) -> list[SliceColumn]:
+        """Return the columns of lists that are slices: the run, by its own name and values."""
+        return [
+            SliceColumn(one, one.name, None, "members", one.name, "", []) for one in self.of_lists
+        ]
 
     def _columns(self, name: str, attributes: Sequence[Attribute]) -> list[SliceColumn]:
         columns: list[SliceColumn] = []

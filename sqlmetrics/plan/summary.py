@@ -39,7 +39,7 @@ def summary(results: Results) -> Plan:
         if name in below:
             tables.append(below[name].table(rows[name], reads))
     numbers = ["value", "n_users", "std", "ci_low", "ci_high"]
-    numbers += OF_RUNS if results.planner.several_runs else []
+    numbers += OF_RUNS if results.are_over_runs else []
     numbers += ["gap", "p_value"] if results.gaps else []
     columns = ["metric", "k", *numbers]
     summary_rows = rows_of_shares(
@@ -140,7 +140,7 @@ def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dic
     if results.slices is not None:
         per_slice, populations = by_user(planner, results.slicing, results.slices)
     wide = wide_tables(per_slice, results.of_runs)
-    groups = [*results.groups, *(["run"] if planner.several_runs else [])]
+    groups = [*results.groups, *(["run"] if results.are_over_runs else [])]
     totals: dict[str, dict[str, Node]] = {}
     below: dict[str, GapTable] = {}
     for name, table in wide.tables.items():
@@ -170,7 +170,7 @@ def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dic
             )
         totals[name] = {"name": node}
         values = [column.name for column in table.columns if column.part == "value"]
-        if planner.several_runs:
+        if results.are_over_runs:
             errors = [name for name in own if name not in values]
             errors += [f"{name}_standard_error" for name in varied]
             node = _spread(results).of_models(node, values, errors)

@@ -89,6 +89,15 @@ class Wide:
         """Return the table and the column with the value of a request."""
         return self.homes[request.label]
 
+    @property
+    def by_run(self) -> Wide:
+        """Return the tables with the values of every run, not with means over runs."""
+        tables = {
+            name: table if table.by_run is None else replace(table, node=table.by_run, by_run=None)
+            for name, table in self.tables.items()
+        }
+        return replace(self, tables=tables)
+
     def __or__(self, other: Wide) -> Wide:
         """Combine two sets of tables with different names."""
         return Wide({**self.tables, **other.tables}, {**self.homes, **other.homes})

@@ -10,7 +10,8 @@ from sqlmetrics.errors import UsageError, callers_level, suggestion
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.plan.comparison import check_comparable, comparison
-from sqlmetrics.plan.request import Request, planned, reads_of
+from sqlmetrics.plan.request import Request, planned, reads_of, resolve
+from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.run import gating
 from sqlmetrics.run.path import evaluate, own_templates_named, present, ready, results, validate
 from sqlmetrics.run.session import Session
@@ -80,6 +81,7 @@ def compare(
     with own_templates_named(session):
         of = results(session, asked)
         check_comparable(of)  # before reading any table
+        _check_over_runs(of.slicing.of_lists if of.slicing else ())
         chosen = _baseline(session, baseline, of.requests)
         if gates:
             others = [model for model in models(session) if model != chosen]
@@ -102,6 +104,19 @@ def compare(
         correction=testing.correction,
     )
     return gating.passed(session, frame, gates, COMPARISON)
+
+
+def _check_over_runs(of_lists: Sequence[Attribute]) -> None:
+    """Check that runs are not compared one by one: seed 1 of one model is no pair of another's.
+
+    Raises:
+        UsageError: rows per run are requested.
+    """
+    if of_lists:
+        raise UsageError(
+            "by: models are compared by the means of users over all runs; omit run, or use "
+            "evaluate for a row per run"
+        )
 
 
 def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricRequest]) -> str:
@@ -155,6 +170,8 @@ def leaderboard(
     from sqlmetrics.stats.leaderboard import leaderboard as ranked
 
     session.engine.check_comparisons()
+    attributes = resolve(session.definitions, session.planner, asked).attributes
+    _check_over_runs([attribute for attribute in attributes if attribute.of == "lists"])
     if against is not None and (named := gating.named_models(session)):
         _check_model(against, named, "against")
     values = evaluate(session, asked)

@@ -106,7 +106,8 @@ def _planned(
                 slices=gating.columns_of_slices(
                     session, [sliced.attribute for sliced in run.slices]
                 ),
-                several_runs=session.planner.several_runs,
+                several_runs=session.planner.several_runs
+                and all(sliced.attribute.of != "lists" for sliced in run.slices),
                 of=EVALUATION,
             )
     return run, gates

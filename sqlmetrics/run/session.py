@@ -165,7 +165,7 @@ class Session:
             self.where: dict[str, str] = dict(where)
             with self.lock:
                 self.tables: dict[str, Table] = self._read(
-                    sources, given["columns"] or {}, user_keys, models, known
+                    sources, given["columns"] or {}, user_keys, models, known, scored is not None
                 )
                 if scored is not None:
                     check_labels(self.tables)
@@ -205,12 +205,15 @@ class Session:
         user_keys: tuple[str, ...],
         models: Sequence[str],
         known: Mapping[str, Table],
+        scored: bool,
     ) -> dict[str, Table]:
         """Read the columns of all tables, and lock in the current state of their files.
 
-        `known` are the tables that the engine has read before.
+        `known` are the tables that the engine has read before. `scored`: recommendations and
+        interactions are one table.
         """
-        reader = TableReader(self.engine, user_keys, columns, self.where, self._own_columns())
+        own = self._own_columns()
+        reader = TableReader(self.engine, user_keys, columns, self.where, own, scored)
         tables: dict[str, Table] = {}
         for name, source in sources.items():
             try:

@@ -300,7 +300,7 @@ def check_known(
         models: the models with rows; None if they are not known yet.
         interval: the kind of confidence interval; "none" allows no gates on its ends.
         slices: the names of the columns to slice by.
-        several_runs: whether models have several runs.
+        several_runs: whether values are means over the runs of a model.
         of: the kind of result.
 
     Raises:
@@ -334,7 +334,8 @@ def check_known(
             )
         if not several_runs and gate.column in OF_RUNS:
             raise UsageError(
-                f"{about} {gate.column}, but the recommendations have no column run",
+                f"{about} {gate.column}, but the result has no means over runs: the "
+                "recommendations have no column run, or the rows are by run",
                 remedy=Message("map a column with ", map_column("recommendations", "run")),
             )
         for name, _ in gate.slices:

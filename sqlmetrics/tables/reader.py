@@ -37,6 +37,7 @@ from sqlmetrics.tables.schema import (
     type_family,
     unreadable_column,
 )
+from sqlmetrics.tables.scored import SCORED, documents
 from sqlmetrics.tables.sources import read_source
 from sqlmetrics.tables.spelling import ids_as_they_stand, infinite_numbers
 from sqlmetrics.texts.messages import RANKED, Argument, Message, map_column
@@ -76,8 +77,11 @@ class TableReader:
         columns: Mapping[str, str],
         where: Mapping[str, str] | None = None,
         own: Mapping[str, Sequence[str]] | None = None,
+        scored: bool = False,
     ) -> None:
         self.engine = engine
+        self.scored = scored  # whether recommendations and interactions are one table of scores
+        self._of_scored: Relation | None = None  # that table
         self.own = own or {}  # further columns of tables, which templates of the user read
         self.where = where or {}
         self.user_keys = tuple(user_keys)
@@ -150,7 +154,7 @@ class TableReader:
             for run, part in runs.items():
                 label = name if model is None else f"{name} of {model}"
                 label += "" if run is None else f", run {run}"
-                relation = read_source(self.engine, name, label, part)
+                relation = self._relation(name, label, part)
                 self.warnings += relation.warnings
                 sources.append(self._source(name, relation, model, run))
         of_models = aligned(name, sources)
@@ -160,6 +164,14 @@ class TableReader:
         if named:
             columns["model"] = "VARCHAR"
         return Table(name, tuple(of_models.sources), columns, tuple(of_models.by_rank))
+
+    def _relation(self, table: str, label: str, source: Any) -> Relation:
+        """Open a source; the table of both recommendations and interactions is opened once."""
+        if not (self.scored and table in SCORED):
+            return read_source(self.engine, table, label, source)
+        if self._of_scored is None:
+            self._of_scored = read_source(self.engine, SCORED[0], "scored", source)
+        return self._of_scored
 
     def check_mapping(self, tables: Mapping[str, Table]) -> None:
         """Check that every mapping without a table matches a column of some table.
@@ -184,6 +196,9 @@ class TableReader:
 
     def _source(self, table: str, relation: Relation, model: str | None, run: str | None) -> Source:
         required, optional = COLUMNS[table][0], self._optional(table)
+        is_scored = self.scored and table in SCORED
+        if is_scored and relation.row_number is not None:
+            required, optional = (), (*required, *optional)
         users = () if table in WITHOUT_USER else self.user_keys
         if table in USER_IS_OPTIONAL:
             optional, users = (*users, *optional), ()
@@ -238,18 +253,28 @@ class TableReader:
         if not wanted.get("weight") and not can_be_number(weight):
             actual.pop("weight", None)
         self.warnings += check_quotes(self.engine, table, relation, ids)
+        if is_scored:
+            of_models = [
+                there
+                for column in ("model", RUN)
+                if (there := lowered.get(self._mapped("recommendations", column).lower()))
+            ]
+            keys = [actual[key] for key in self.user_keys]
+            shared = bool(of_models) and table == "interactions"
+            relation = documents(relation, actual, keys, of_models, shared)
+            actual.setdefault("item_id", "item_id")
         columns = [self._column(table, name, column, relation) for name, column in actual.items()]
         for number, source_column in enumerate(columns):
             if source_column.name == "features" and not source_column.is_list:
                 columns[number] = self._joined(table, "features", (source_column.source,), relation)
         columns += [self._joined(table, name, parts, relation) for name, parts in several.items()]
-        lists = {
+        of_lists = {
             c.name for c in columns if c.is_list and (table, c.name) not in ATTRIBUTES.values()
         }
         where = self._condition(table, relation, assumed)
         has_order = {"rank", "score"} & set(actual)
-        is_list = "item_id" in lists
-        if is_list != ("score" in lists) and "score" in actual:
+        is_list = "item_id" in of_lists
+        if is_list != ("score" in of_lists) and "score" in actual:
             raise DataError(
                 f"{table}: only one of the columns {actual['item_id']} and {actual['score']} of "
                 f"{relation.label} has lists; give a list of scores for each list of items"
@@ -263,8 +288,8 @@ class TableReader:
                 remedy="remove the column rank, or write one row per item",
             )
         if is_list:
-            of_lists = [c.source for c in columns if c.name in lists]
-            self._check_lengths(table, relation, of_lists, where)
+            several_values = [c.source for c in columns if c.name in of_lists]
+            self._check_lengths(table, relation, several_values, where)
         ranked_by_list = is_list and table in RANKED and not has_order
         source = Source(
             relation=relation.sql,
@@ -293,6 +318,10 @@ class TableReader:
         self.notes += filter(None, (source.folder_note(table, name) for name in read))
         noted = {*actual.values(), *in_condition}
         return replace(source, of_folders=tuple(c for c in source.of_folders if c not in noted))
+
+    def _mapped(self, table: str, name: str) -> str:
+        """Return the name in its source that a column of a table should have."""
+        return self.mapping.get((table, name)) or self.mapping.get(("", name)) or name
 
     def _condition(self, table: str, relation: Relation, assumed: bool) -> str:
         """Read and check the condition on a table; return "" if there is no condition.

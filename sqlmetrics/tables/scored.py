@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables.models import is_models
 from sqlmetrics.tables.schema import Table
 from sqlmetrics.texts.messages import Message, give, map_column
 
-_TABLES = ("recommendations", "interactions")
+if TYPE_CHECKING:
+    from sqlmetrics.engines.relation import Relation
+
+SCORED = ("recommendations", "interactions")
 
 
 def with_both_tables(given: Mapping[str, Any], source: Any) -> dict[str, Any]:
     """Return the arguments of an evaluator with `source` as recommendations and interactions.
 
     Raises:
-        UsageError: one of these tables was given too, or the source can be read only once or has
-            several models.
+        UsageError: one of these tables was given too, the source can be read only once, or it is
+            a dict of models.
     """
-    for name in _TABLES:
+    for name in SCORED:
         if given[name] is not None:
             raise UsageError(
                 "scored is the table of both recommendations and interactions, so ",
@@ -29,14 +34,54 @@ def with_both_tables(given: Mapping[str, Any], source: Any) -> dict[str, Any]:
             )
     if is_models(source):
         raise UsageError(
-            "scored is one table with the scores of one model; for several models, pass the table "
-            "of each as recommendations, and one of them as interactions"
+            "scored is one table; for several models, give one table with a column model"
         )
     if isinstance(source, str) and source == "-":
         raise UsageError("scored is read twice, so it cannot be stdin (-); pass a file")
     if hasattr(source, "read_all"):  # a reader of Arrow, which can be read once
         source = source.read_all()
-    return {**given, **dict.fromkeys(_TABLES, source)}
+    return {**given, **dict.fromkeys(SCORED, source)}
+
+
+def documents(
+    relation: Relation,
+    columns: Mapping[str, str],
+    users: Sequence[str],
+    of_models: Sequence[str],
+    shared: bool,
+) -> Relation:
+    """Return the rows of a table of scores as recommendations, or as interactions.
+
+    Documents without ids are numbered in each list, in the order of rows.
+
+    Args:
+        relation: the table of scores.
+        columns: its columns, by their names in the queries.
+        users, of_models: the columns that identify a user, and the model and its run.
+        shared: whether several models score the documents, whose labels are read once.
+    """
+    is_numbered = "item_id" not in columns and relation.row_number is not None
+    if not (is_numbered or shared):
+        return relation
+    names = {*columns.values(), *(["item_id"] if is_numbered else [])}
+    text = render_file(
+        "inputs/scored",
+        {
+            "given": [*relation.types],
+            "row_number": relation.row_number if is_numbered else None,
+            "relation": (relation.ordered or relation.sql) if is_numbered else relation.sql,
+            "users": users,
+            "lists": [*of_models, *users],
+            "labels": sorted(names) if shared else [],
+        },
+    )
+    if is_numbered:
+        relation = relation.with_types({"item_id": "BIGINT"})
+    types = {name: kind for name, kind in relation.types.items() if not shared or name in names}
+    row_number = "item_id" if is_numbered else None  # documents keep the order of rows
+    return replace(
+        relation, sql=f"({text})", types=types, ordered=None, row_number=row_number, format=""
+    )
 
 
 def check_labels(tables: Mapping[str, Table]) -> None:

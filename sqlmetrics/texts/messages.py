@@ -100,11 +100,14 @@ def map_column(table: str, column: str, source: Any = ...) -> Argument:
 SEVERAL_MODELS = Argument("recommendations", ..., "NAME")
 
 
+_WORDS = {"true": "True", "false": "False"}  # as Python spells them
+
+
 def in_python(named: Argument | Command) -> str:
     """Spell an argument or a command as Python code."""
     if isinstance(named, Command):
         return _CALLS.get(named.name, f"Evaluator.{named.name}(…)")
-    value = "…" if named.value is ... else repr(named.value)
+    value = "…" if named.value is ... else _WORDS.get(str(named.value), repr(named.value))
     if named.name in _ONLY_OPTIONS:
         return _ONLY_OPTIONS[named.name].format("…" if named.value is None else value)
     if named.entry:

@@ -25,16 +25,16 @@ HISTORY = pd.DataFrame({"user_id": [1, 2, 3, 3], "item_id": [12, 14, 11, 13]})
 TABLES: dict[str, Any] = {"recommendations": MODELS, "interactions": TRUTH, "history": HISTORY}
 
 SEEN = (
-    "recommendations: 2 of 8 rows recommend an item that is in the user's history. If such items "
-    "cannot be relevant, remove them before the lists are cut, with {} or in the recommender; they "
-    "take the places of other items."
+    "recommendations: 2 of 8 rows recommend an item that is in the user's history (a 1, b 1). If "
+    "such items cannot be relevant, remove them before the lists are cut, with {} or in the "
+    "recommender; they take the places of other items."
 )
 TRUTH_SEEN = (
     "interactions: 1 of 2 rows are also in the history of the same user. Remove these rows "
     "from one of the two tables, unless users do interact with items again; a model trained on the "
     "history already knows them."
 )
-IN_PYTHON = SEEN.format("settings={'drop_seen': 'true'}")
+IN_PYTHON = SEEN.format("settings={'drop_seen': True}")
 FOUND = [IN_PYTHON, TRUTH_SEEN]
 
 METHODS: dict[str, Callable[[sm.Evaluator, Path], Any]] = {
@@ -114,6 +114,37 @@ def test_a_finding_under_several_conventions_is_one_warning() -> None:
         assert warned(lambda: evaluator.evaluate("ndcg", 2)) == FOUND
 
 
+def test_findings_have_the_number_of_rows_per_model() -> None:
+    """Model a recommends three seen items, c two and b none; examples show the first five rows."""
+    history = pd.DataFrame({"user_id": [1, 1, 2, 2], "item_id": [11, 12, 13, 15]})
+    models = {"a": LISTS, "b": LISTS.assign(item_id=16), "c": LISTS.assign(item_id=[15, 12, 15, 9])}
+    models["b"] = models["b"].drop_duplicates("user_id")
+    tables = {**TABLES, "recommendations": models, "history": history}
+    with (
+        sm.Evaluator(**tables) as several,
+        sm.Evaluator(**{**tables, "recommendations": LISTS}) as one,
+    ):
+        found = several.check("ndcg@2").set_index("check")["found"]
+        assert found["recommendations_seen"].endswith(
+            "rows recommend an item that is in the user's history (a 3, c 2)"
+        )
+        assert not found["interactions_seen"].endswith(")")
+        alone = one.check("ndcg@2").set_index("check")["found"]
+        assert alone["recommendations_seen"].endswith("history")
+        (brief,) = (w for w in warned_in_brief(several) if "recommendations_seen" in w)
+    assert brief == (
+        "warning recommendations_seen: 5 of 10 rows recommend an item that is in the user's "
+        "history (a 3, c 2)"
+    )
+
+
+def warned_in_brief(evaluator: sm.Evaluator) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evaluator.evaluate("ndcg@2")
+    return [one.message.in_brief for one in caught if isinstance(one.message, sm.DataWarning)]
+
+
 def test_few_users_with_a_list() -> None:
     truth = {user: [11] for user in range(1, 21)}
     for method in ("evaluate", "compare", "leaderboard"):
@@ -191,7 +222,7 @@ def test_tables_of_a_connection_are_looked_at_again_and_a_finding_is_said_once()
         connection.register("history", HISTORY)
         found = warned(lambda: evaluator.evaluate())
         assert list(filter(seen.search, found)) == [
-            IN_PYTHON.replace("2 of 8", "1 of 4"),
+            IN_PYTHON.replace("2 of 8", "1 of 4").replace(" (a 1, b 1)", ""),
             TRUTH_SEEN,
         ]
         assert warned(lambda: evaluator.evaluate()) == []
@@ -290,7 +321,7 @@ COMMANDS = {
 }
 LINES = (
     "sqlmetrics: warning recommendations_seen: 2 of 8 rows recommend an item that is in the user's "
-    "history (sqlmetrics check explains)\n"
+    "history (a 1, b 1) (sqlmetrics check explains)\n"
     "sqlmetrics: warning interactions_seen: 1 of 2 rows are also in the history of the same user "
     "(sqlmetrics check explains)\n"
 )

@@ -525,6 +525,20 @@ CASES |= {
             {"held_out_id": '"7"', "listed_id": '"007"'},
         ),
     ],
+    "recommendations_item_zero": [
+        (
+            {
+                "recommendations": lists((1, 0, 0.9), (1, 3, 0.8), (2, 0, 0.7)),
+                "interactions": pairs((1, 4), (2, 3)),
+                "history": pairs((1, 1), (2, 5)),
+                "users": None,
+            },
+            2,
+            "2 rows recommend item 0, but the item ids of the interactions and the history begin "
+            "at 1",
+            {},
+        ),
+    ],
     "recommendations_shifted_ids": [
         (
             {
@@ -871,6 +885,18 @@ def test_copies_of_an_item_are_in_one_list() -> None:
         "settings": {"duplicate_recommendations": "keep"},
     }
     assert "recommendations_dominant_items" not in found(tables)
+
+
+@pytest.mark.parametrize("table", ["interactions", "history"])
+def test_item_0_of_another_table_is_an_item(table: str) -> None:
+    tables = {
+        "recommendations": lists((1, 0, 0.9), (1, 3, 0.8), (2, 0, 0.7)),
+        "interactions": pairs((1, 4), (2, 3)),
+        "history": pairs((1, 1), (2, 5)),
+        "users": None,
+    }
+    tables[table] = pairs((1, 0), (2, 3))
+    assert "recommendations_item_zero" not in found(tables)
 
 
 def test_popular_neighbours_and_text_ids_are_not_shifted() -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -168,6 +169,44 @@ def test_a_file_of_gates() -> None:
         "  evaluate: new, mrr@2, country=AT: value 0.25 is below 0.3; "
         'gate "new: mrr@2 < 0.3"\n'
     )
+
+
+def test_verdicts_as_tests_of_junit() -> None:
+    run("test", written(SUITE), TRUST, "-o", "verdicts.xml", code=3)
+    root = ElementTree.parse("verdicts.xml").getroot()
+    assert (root.tag, root.get("tests"), root.get("failures")) == ("testsuites", "5", "1")
+    assert [
+        (suite.tag, suite.get("name"), suite.get("tests"), suite.get("failures")) for suite in root
+    ] == [("testsuite", "evaluate", "4", "1"), ("testsuite", "not worse", "1", "0")]
+    cases = list(root.iter("testcase"))
+    assert len({(case.get("classname"), case.get("name")) for case in cases}) == 5
+    assert cases[0].attrib == {
+        "classname": "evaluate", "name": "new, mrr@2, country=AT: new: mrr@2 < 0.3"}  # fmt: skip
+    (failure,) = cases[0]
+    assert failure.tag == "failure"
+    assert failure.get("message") == (
+        "new, mrr@2, country=AT: value is 0.2500; gate: new: mrr@2 < 0.3"
+    )
+    assert not any(list(case) for case in cases[1:])
+    shown = run("test", "gates.toml", TRUST, "--format", "junit", "--digits", "2", code=3)
+    assert "value is 0.25; gate" in shown.stdout
+
+
+def test_names_in_xml_are_escaped() -> None:
+    name = 'a "b" <c> & \u001b[31m]]>'
+    text = SUITE.partition("[compare]")[0] + f"name = {json.dumps(name)}\n"
+    shown = run("test", written(text), TRUST, "--format", "junit", code=3).stdout
+    (suite,) = ElementTree.fromstring(shown)
+    assert suite.get("name") == r'a "b" <c> & \x1b[31m]]>'
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare", "check"])
+def test_only_verdicts_are_tests_of_junit(command: str) -> None:
+    asked = ["-r", "new=lists.csv", "-r", "old=worse.csv", "-i", "truth.csv", "-o", "x.xml"]
+    asked += ["--baseline", "old"] if command == "compare" else []
+    assert "cannot tell the format of x.xml" in run(command, "mrr", *asked, code=2).stderr
+    found = run(command, "mrr", *asked[:-2], "--format", "junit", code=2)
+    assert "'junit' is not one of" in found.stderr
 
 
 def test_typed_options_override_those_of_the_file() -> None:

@@ -86,3 +86,16 @@ def test_settings_and_columns_of_the_user(files: list[str]) -> None:
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row["convention"] for row in rows] == ["standard", "recbole"]
     assert rows[0]["settings"] == ""
+
+
+def test_a_table_fits_into_a_terminal(files: list[str]) -> None:
+    """A match needs no change, so the last column is the name in the convention."""
+    asked = ["map@3=0.4028", *files, "--convention", "jurity,recommenders", "--format", "table"]
+    lines = identify(*asked).stdout.splitlines()
+    assert lines[1].replace("┃", " ").split() == ["number", "convention", "value", "theirs"]
+    assert max(map(len, lines)) <= 80
+    assert "map@3=0.4028" in lines[3]
+    nearest = ["map@3=0.99", "--convention", "rectools", *files, "--format", "table"]
+    assert "change" in identify(*nearest, code=4).stdout.splitlines()[1]
+    chosen = identify(*asked, "--columns", "value,settings").stdout.splitlines()
+    assert chosen[1].replace("┃", " ").split() == ["value", "settings"]

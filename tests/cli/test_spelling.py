@@ -23,6 +23,7 @@ from sqlmetrics import errors
 from sqlmetrics.cli import spelling
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.cli.spelling import on_command_line, spelled
+from sqlmetrics.errors import suggestion
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import template_root
 from sqlmetrics.report.analysis import Question
@@ -466,3 +467,19 @@ def test_no_template_names_an_option() -> None:
             text = path.read_text(encoding="utf-8")
             without_comments = re.sub(r"(?m)^\s*-- .*$", "", text)
             assert not re.search(r"--[a-z]|(?<![\w-])-[a-z] ", without_comments), path
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "first"),
+    [
+        ("recs", ["aspects", "interactions", "recommendations"], "recommendations"),
+        ("--recs", ["--record", "--trust-record", "--recommendations"], "--recommendations"),
+        ("rows", ["row_reversed", "row"], "row"),
+        ("ndgc", ["dcg", "ndcg"], "ndcg"),
+        ("history", ["hist"], "hist"),
+    ],
+)
+def test_suggestions_begin_with_slips_and_then_long_forms(
+    name: str, known: list[str], first: str
+) -> None:
+    assert suggestion(name, known).startswith(f"; did you mean {first!r}")

@@ -9,6 +9,7 @@ import threading
 import warnings
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import duckdb
 import pandas as pd
@@ -217,6 +218,62 @@ def test_what_a_history_does_not_have(metric: str, more: dict[str, Any], text: s
 def test_no_history(to: str) -> None:
     with pytest.raises(sm.DataError, match="there is no history"):
         sm.trend(to, "recall@2")
+
+
+def test_a_history_that_is_not_there_names_the_tables_of_its_file() -> None:
+    sm.append(result_of([{"value": 0.4, "n_users": 3}]), PLACES[0])
+    text = "no history m.duckdb:result; did you mean 'results'\\? The file has results"
+    with pytest.raises(sm.DataError, match=text):
+        sm.trend("m.duckdb:result", "recall@2")
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_first_append_that_fails_leaves_no_file(is_there: bool) -> None:
+    """The engine refuses the text x as a value."""
+    path = Path("m.duckdb")
+    if is_there:
+        duckdb.connect(str(path)).close()
+    result = result_of([{"value": 0.4, "n_users": 3}])
+    result["value"] = "x"
+    with pytest.raises(sm.DataError, match="cannot append to"):
+        sm.append(result, PLACES[0])
+    assert path.exists() == is_there
+    assert not Path("m.duckdb.wal").exists()
+    sm.append(result_of([{"value": 0.4, "n_users": 3}]), PLACES[0])
+    assert sm.trend(PLACES[0], "recall@2")["value"].tolist() == [0.4]
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "html"])
+def test_a_chart_of_a_trend(suffix: str) -> None:
+    pytest.importorskip("vl_convert")
+    for value, moment in ((0.4, "2026-11-26"), (0.3, "2026-11-27")):
+        rows = [
+            {"model": "als", "value": value, "n_users": 3, "ci_low": value / 2, "ci_high": 0.6},
+            {"model": "pop & co", "value": value / 4, "n_users": 3},
+        ]
+        sm.append(result_of(rows, started=f"{moment}T02:00:00+00:00"), PLACES[0])
+    file = f"trend.{suffix}"
+    asked = ["trend", PLACES[0], "recall@2", "--plot", file]
+    assert CliRunner().invoke(main, asked).exit_code == 0
+    content = Path(file).read_bytes()
+    if suffix == "svg":
+        texts = {"".join(part.itertext()) for part in ElementTree.fromstring(content).iter()}
+        assert {"recall@2", "run (UTC)", "als", "pop & co"} <= texts
+    elif suffix == "png":
+        assert content.startswith(b"\x89PNG")
+    else:
+        assert b"pop & co" in content
+    again = CliRunner().invoke(main, asked)
+    assert again.exit_code == 1
+    assert "exists" in again.stderr
+    assert Path(file).read_bytes() == content
+    assert CliRunner().invoke(main, [*asked, "--force"]).exit_code == 0
+
+
+def test_a_chart_of_another_format() -> None:
+    result = CliRunner().invoke(main, ["trend", PLACES[0], "recall@2", "--plot", "trend.pdf"])
+    assert result.exit_code == 2
+    assert "trend.pdf: a chart is written as .html, .png, .svg" in result.stderr
 
 
 # ---------------------------------------------------------------- several writers

@@ -251,6 +251,21 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
             {"relation": "some_table", "columns": ["user_id", "it's"], "where": where, "n_users": n}
             for where, n in (("", 3), ("source.score > 1", 0))
         ],
+        "scored": [
+            {
+                "relation": "some_table",
+                "given": ["model", "qid", "it's", "score"],
+                "row_number": number,
+                "users": ["qid"],
+                "lists": ["model", "qid"],
+                "labels": labels,
+            }
+            for number, labels in (
+                ("row", []),
+                ("row", ["qid", "item_id", "it's"]),
+                (None, ["qid"]),
+            )
+        ],
         "files_matched": [{"pattern": "s3://bucket/*.parquet"}],
         "folder_values": [
             {"relation": "some_table", "column": FolderColumn("country", kind)}
@@ -357,6 +372,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     # of catalogs of databases
     known |= {"table_oid", "database_name", "table_name", "asked", "name", "schemas"}
     known |= {"condition", "where", "masked", "seen_is_dropped"}  # of what is left of them
+    known |= {"given", "labels", "lists", "users", "row_number"}  # of tables of scores
     known |= {"exact", "is_float"}  # of ids that are floating-point numbers
     values = STANDARD.values()
     of_items = ItemSlices.of(slicing(plans, by_item=["category"]), [values]).planner.stages

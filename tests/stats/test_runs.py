@@ -253,6 +253,65 @@ def test_slices_of_items_and_resamples_work_with_runs() -> None:
     assert wilcoxon["n_users"].tolist() == [2, 2]
 
 
+ATTRIBUTES = {
+    "items": pd.DataFrame({"item_id": [HIT, *MISS], "category": [*"xyyy"]}),
+    "users": pd.DataFrame({"user_id": [1, 2, 3, 4], "country": [*"ppqq"]}),
+}
+BOOTSTRAP = {"ci": "bootstrap", "run_ci": True, "resamples": 20}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        BOOTSTRAP,
+        {"by": "country"},
+        {"by": "country", **BOOTSTRAP},
+        {"by_item": "category", "ci": "bootstrap", "resamples": 20},
+        {"settings": {"no_recommendations": "drop"}},
+    ],
+    ids=str,
+)
+def test_rows_by_run_are_those_of_each_run_alone(options: dict[str, Any]) -> None:
+    metrics = ["mrr", "recall@1", *([] if "by_item" in options else ["coverage@1"])]
+    asked = {name: value for name, value in options.items() if name != "settings"}
+    of_all = {**ATTRIBUTES, "settings": options.get("settings")}
+    by = asked.pop("by", None)
+    with evaluator(**of_all) as runs:
+        found = runs.evaluate(metrics, by=["run", by] if by else "run", **asked)
+        users = runs.per_user("mrr", by="run")
+    alone, of_users = [], []
+    for model, frames in FRAMES.items():
+        for run, frame in frames.items():
+            with evaluator(frame, **of_all) as one:
+                rows = one.evaluate(metrics, by=by, **asked)
+                values = one.per_user("mrr")
+            rows.insert(0, "model", model)
+            rows.insert(1, "run", run)
+            alone.append(rows)
+            of_users.append(values.assign(model=model, run=run))
+    expected = pd.concat(alone, ignore_index=True)
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-13)
+    assert {*found["run"]} == {1, 2, 3}
+    in_order = pd.concat(of_users).sort_values(["model", "user_id", "run"], ignore_index=True)
+    pd.testing.assert_frame_equal(users, in_order[[*users]], check_dtype=False)
+
+
+def test_rows_by_run_of_one_model_in_the_order_of_numbers(tmp_path: Path) -> None:
+    lists = pd.concat([frame.assign(seed=run) for run, frame in FRAMES["a"].items()])
+    lists["seed"] = lists["seed"].replace(3, 10)
+    lists.to_csv(tmp_path / "lists.csv", index=False)
+    TRUTH.to_csv(tmp_path / "test.csv", index=False)
+    options = ["-r", str(tmp_path / "lists.csv"), "-i", str(tmp_path / "test.csv"), "--no-check"]
+    options += ["--column", "recommendations.run=seed", "--format", "json", "--by", "run"]
+    rows = json.loads(output("evaluate", "mrr", *options))
+    assert [(row["run"], row["n_users"]) for row in rows] == [(1, 4), (2, 4), (10, 4)]
+    assert [row["value"] for row in rows] == pytest.approx([21 / 48, 12 / 48, 27 / 48], abs=1e-15)
+    assert "n_runs" not in rows[0]
+    gate = output("evaluate", "mrr", *options, "--fail-if", "mrr < 0.3 where run=10")
+    assert json.loads(gate) == rows
+
+
 def test_leaderboards_show_the_spread_over_runs(tmp_path: Path) -> None:
     with evaluator() as runs:
         frame = runs.leaderboard(["mrr", "coverage@1"], ci="normal")
@@ -372,9 +431,35 @@ def test_records_of_runs(tmp_path: Path) -> None:
             lambda: Evaluator(IN_A_COLUMN, TRUTH.assign(run=1)),
             "interactions, column run: .*name it fold in both tables and make it part of the key",
         ),
+        (
+            lambda: evaluator().compare("mrr", baseline="a", by="run"),
+            "means of users over all runs",
+        ),
+        (lambda: evaluator().leaderboard("mrr", by="run"), "means of users over all runs"),
+        (lambda: evaluator().evaluate("mrr", by="run", gap="ratio"), "gap compares groups of"),
+        (lambda: evaluator().evaluate("mrr", by="run", combinations=True), "omit run"),
+        (lambda: evaluator().evaluate("mrr", by_item="run"), "use by instead"),
+        (
+            lambda: evaluator().evaluate("mrr", by="run", fail_if="mrr std_runs > 1"),
+            "no means over runs.*rows are by run",
+        ),
         (lambda: evaluator("s3://bucket/{run}.parquet"), "{run} works for local files only"),
     ],
-    ids=["twice", "blank", "empty", "report", "baseline", "interactions", "remote"],
+    ids=[
+        "twice",
+        "blank",
+        "empty",
+        "report",
+        "baseline",
+        "interactions",
+        "compare",
+        "leaderboard",
+        "gap",
+        "combinations",
+        "by_item",
+        "gate",
+        "remote",
+    ],
 )
 def test_refusals(call: Any, message: str) -> None:
     with pytest.raises((sm.UsageError, sm.DataError), match=f"(?s){message}"):

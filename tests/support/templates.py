@@ -42,7 +42,7 @@ from sqlmetrics.report.examples import examples
 from sqlmetrics.report.figures import KINDS
 from sqlmetrics.run import demo
 from sqlmetrics.sql.dialects import NATIVE
-from sqlmetrics.sql.query_graph import Node, Plan, Rendered
+from sqlmetrics.sql.query_graph import Node, Plan, Query, Rendered
 from sqlmetrics.sql.template_names import Keys
 from sqlmetrics.sql.templates import environment, render_file
 from sqlmetrics.stats.gaps import GAPS
@@ -437,6 +437,10 @@ def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
         checks = [CATALOG.checks["few_common_users"], CATALOG.checks["lists_identical"]]
         queries = {check.name: plans.check(check, values).root for check in checks}
         yield "which checks find something", plans.found(queries)
+        if plans.several_models:
+            rows = plans.check(CATALOG.checks["recommendations_seen"], values).root
+            assert isinstance(rows, Query)
+            yield "rows that a check finds by model", plans.found_by_model(rows)
         yield "some users", plans.some_users("interaction_profile", values, n_users=3)
     for several_models in (False, True):
         plans = planner(several_models, dialect=dialect)
@@ -542,7 +546,8 @@ def plans_of_runs() -> Iterator[tuple[str, Plan]]:
         plans = planner(several_models, dialect=dialect, several_runs=True)
         where = f"runs, several_models={several_models} {dialect}"
         requests = wanted(plans, "ndcg", *PER_RUN)
-        for sliced, interval in ((None, RUN_CI), (BY_USER[0], NORMAL)):
+        by_run = {"by": ["run", *BY_USER[0]["by"]]}
+        for sliced, interval in ((None, RUN_CI), (BY_USER[0], NORMAL), (by_run, RUN_CI)):
             slices = slicing(plans, **sliced) if sliced else None
             results = results_of(plans, requests, slicing=slices, interval=interval)
             yield f"{interval.kind} {sliced} {where}", summary(results)

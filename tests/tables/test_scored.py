@@ -30,6 +30,87 @@ def test_scores_and_labels_of_one_table() -> None:
     assert frame["value"].tolist() == [MRR, (1 / 2 + 1 / 2) / 2]
 
 
+@pytest.mark.parametrize("suffix", ["", "csv", "parquet"])
+def test_documents_without_ids(suffix: str, tmp_path: Path) -> None:
+    """The ids only say which label belongs to which score, so the rows do as well."""
+    without = SCORED.drop(columns="item_id").rename(columns={"user_id": "qid"})
+    source: object = without
+    if suffix:
+        source = str(tmp_path / f"scored.{suffix}")
+        getattr(without, f"to_{suffix}")(source, index=False)
+    metrics = ["mrr", "ndcg(gain=linear)@2", "map"]
+    with (
+        Evaluator(scored=SCORED) as ids,
+        Evaluator(scored=source, columns={"user_id": "qid"}) as no,
+    ):
+        pd.testing.assert_frame_equal(no.evaluate(metrics), ids.evaluate(metrics))
+
+
+@pytest.mark.parametrize("convention", ["lightgbm", "xgboost", "sklearn"])
+def test_equal_scores_keep_the_order_of_rows_without_ids(convention: str) -> None:
+    """Ids that rise in each list give the same order as rows."""
+    ties = SCORED.assign(score=[0.5, 0.5, 0.5, 0.3, 0.3])
+    with (
+        Evaluator(scored=ties, convention=convention) as ids,
+        Evaluator(scored=ties.drop(columns="item_id"), convention=convention) as no,
+    ):
+        pd.testing.assert_frame_equal(no.evaluate("ndcg@2"), ids.evaluate("ndcg@2"))
+
+
+def test_documents_of_different_queries_are_different() -> None:
+    """Otherwise, checks would find the same items in all lists."""
+    frame = pd.DataFrame({"user_id": range(40), "relevance": 1}).merge(
+        pd.DataFrame({"score": [0.9, 0.8, 0.7]}), how="cross"
+    )
+    with Evaluator(scored=frame) as evaluator:
+        found = evaluator.check("ndcg@2")["check"].tolist()
+    assert "lists_identical" not in found
+    assert "recommendations_dominant_items" not in found
+
+
+def several(**labels: list[int]) -> pd.DataFrame:
+    """Return the documents with the scores of two models; y has the opposite order of x."""
+    models = {"x": SCORED, "y": SCORED.assign(score=-SCORED["score"])}
+    return pd.concat(
+        [
+            frame.assign(model=name, relevance=labels.get(name, SCORED["relevance"]))
+            for name, frame in models.items()
+        ]
+    )
+
+
+@pytest.mark.parametrize("dropped", [[], ["item_id"]], ids=["ids", "no_ids"])
+def test_several_models_share_labels(dropped: list[str]) -> None:
+    """Labels by the scores of x: 0, 2, 1 and 0, 1; by those of y: 1, 2, 0 and 1, 0."""
+    frame = several().sample(frac=1, random_state=0) if not dropped else several()
+    with Evaluator(scored=frame.drop(columns=dropped)) as evaluator:
+        found = evaluator.evaluate(["mrr", "precision@2", "n_relevant"])
+    values = found.pivot(index="model", columns="metric", values="value")
+    assert values["mrr"].to_dict() == {"x": MRR, "y": 1}
+    assert values["precision"].to_dict() == {"x": 1 / 2, "y": (1 + 1 / 2) / 2}
+    assert values["n_relevant"].to_dict() == {"x": 1.5, "y": 1.5}
+
+
+def test_models_must_agree_on_labels() -> None:
+    frame = several(y=[0, 2, 1, 1, 1])
+    for table in (frame, frame.drop(columns="item_id")):
+        with Evaluator(scored=table) as evaluator, pytest.raises(sm.DataError, match="1 of 6 rows"):
+            evaluator.evaluate("mrr")
+
+
+def test_a_column_of_the_table_is_one_column() -> None:
+    frame = SCORED.assign(market=["a", "a", "a", "b", "b"], size=[3, 3, 3, 2, 2])
+    with Evaluator(scored=frame) as evaluator:
+        found = evaluator.evaluate("precision@1", by=["market", "size(bins=3)"])
+    assert found["market"].tolist() == ["a", "b"]
+    assert found["value"].tolist() == [0, 0]
+    with (
+        Evaluator(frame, frame.copy()) as evaluator,
+        pytest.raises(sm.UsageError, match="a column of recommendations and a column of inter"),
+    ):
+        evaluator.evaluate("mrr", by="market")
+
+
 def test_a_reader_is_read_once() -> None:
     import pyarrow as pa
 
@@ -52,8 +133,8 @@ def test_command_line_and_its_record(tmp_path: Path) -> None:
 def test_what_the_table_lacks() -> None:
     with pytest.raises(sm.DataError, match="scored: there is no column relevance, the label"):
         Evaluator(scored=SCORED.drop(columns="relevance"))
-    with pytest.raises(sm.DataError, match="has no column 'item_id'"):
-        Evaluator(scored=SCORED.drop(columns="item_id"))
+    with pytest.raises(sm.UsageError, match="no table has a column 'doc'"):
+        Evaluator(scored=SCORED, columns={"item_id": "doc"})
     evaluator = Evaluator(scored=SCORED.drop(columns="score"))
     with evaluator, pytest.raises(sm.SqlmetricsError, match="neither a column rank nor a column"):
         evaluator.evaluate("mrr")
@@ -66,7 +147,7 @@ def test_it_is_both_tables() -> None:
 
 
 def test_sources_that_cannot_be_both() -> None:
-    with pytest.raises(sm.UsageError, match="one table with the scores of one model"):
+    with pytest.raises(sm.UsageError, match="one table with a column model"):
         Evaluator(scored={"als": SCORED, "popular": SCORED})
     with pytest.raises(sm.UsageError, match="cannot be stdin"):
         Evaluator(scored="-")

@@ -53,10 +53,10 @@ class Cutoffs(Kind):
         base = parts.chart_of(rows, *self._columns)
         x = alt.X("k:Q", title="cutoff", scale=alt.Scale(zero=False, nice=False, padding=8))
         x = x.axis(values=sorted({int(k) for k in rows["k"]}), format="d", grid=False)
-        y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
+        y = alt.Y("value:Q", title=metric, scale=alt.Scale(zero=False))
         color, shape = parts.of_model(study.shown)
         band = base.transform_filter("isValid(datum.ci_low)").mark_area(opacity=0.15)
-        low = alt.Y("ci_low:Q", title=None)
+        low = alt.Y("ci_low:Q", title=metric)
         tips = parts.tooltip(rows, *self._columns, value=metric)
         layers = [
             band.encode(x, low, y2="ci_high:Q", color=color),

@@ -63,7 +63,7 @@ class Scores(Kind):
         tips = parts.tooltip(rows, *self._columns)
         return (
             parts.layered(
-                parts.intervals(base, y, None, color=color),
+                parts.intervals(base, y, parts.VALUE, color=color),
                 parts.points(base, 80, x, y, color=color, shape=shape, tooltip=tips),
             )
             .properties(height=alt.Step(parts.ROW + 8))

@@ -123,9 +123,12 @@ def rows_of(field: str, order: Iterable[str], **axis: Any) -> alt.Y:
     return rows.axis(labelLimit=260, **axis)
 
 
+VALUE = "value"  # title of the axis of a metric that the heading or a menu names
+
+
 def value_axis() -> alt.X:
     """Return the axis of the values of metrics, which does not start at 0."""
-    x = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, padding=12))
+    x = alt.X("value:Q", title=VALUE, scale=alt.Scale(zero=False, padding=12))
     return x.axis(tickCount=TICKS)
 
 

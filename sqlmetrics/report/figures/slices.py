@@ -127,6 +127,6 @@ def _chart(rows: pd.DataFrame, study: Study, menu: str, below: Iterable[alt.Char
     metric = parts.metric_menu(rows, name=menu)
     base = parts.of_metric(rows, metric, *_COLUMNS)
     return parts.in_rows(
-        base, parts.value_axis(), None, "slice", rows["slice"], study.shown,
+        base, parts.value_axis(), parts.VALUE, "slice", rows["slice"], study.shown,
         parts.tooltip(rows, *_COLUMNS), below,
     ).add_params(metric)  # fmt: skip

@@ -81,7 +81,7 @@ class TradeOff(Kind):
         base = parts.of_metric(rows, metric, *names, "coloured", "side")
         x = alt.X("accuracy:Q", title=accuracy, scale=alt.Scale(zero=False, padding=30))
         x = x.axis(tickCount=parts.TICKS)
-        y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False, padding=20))
+        y = alt.Y("value:Q", title="other metric", scale=alt.Scale(zero=False, padding=20))
         color, shape = parts.of_some(study.shown)
         tips = parts.tooltip(rows, *names, accuracy=accuracy, label="other metric")
         texts = [

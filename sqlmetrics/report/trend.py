@@ -1,0 +1,72 @@
+"""The chart of a trend: the values of a metric over the runs of a history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlmetrics.errors import UsageError
+from sqlmetrics.files import whole_file
+from sqlmetrics.report.page import require_packages
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SUFFIXES = (".html", ".png", ".svg")
+
+
+def check_chart(path: str | Path) -> None:
+    """Check that a chart can be written to a file of this name.
+
+    Raises:
+        UsageError: the suffix is unknown, or a package for charts is missing.
+    """
+    if Path(path).suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"{path}: a chart is written as {', '.join(_SUFFIXES)}")
+    require_packages()
+
+
+def save_trend(
+    trend: pd.DataFrame, metric: str, by: Sequence[str], path: str | Path, force: bool
+) -> None:
+    """Write the chart of a trend to a file.
+
+    Args:
+        trend: the result of `sqlmetrics.trend`.
+        metric: the title of the axis of values.
+        by: the columns of slices.
+        path: the file, which ends in .html, .png or .svg.
+        force: overwrite an existing file.
+
+    Raises:
+        UsageError: see `check_chart`.
+        DataError: the file exists and `force` is not set, or the file cannot be written.
+    """
+    check_chart(path)
+    with whole_file(Path(path), force) as temporary:
+        _chart(trend, metric, by).save(str(temporary), format=Path(path).suffix.lower()[1:])
+
+
+def _chart(trend: pd.DataFrame, metric: str, by: Sequence[str]) -> Any:
+    """Draw a line with intervals for each model, convention and slice."""
+    import altair as alt
+
+    from sqlmetrics.report.figures import parts
+
+    several = [name for name in ("convention", "model") if trend[name].nunique() > 1]
+    labels = trend[[*several, *by]].astype(str).agg(", ".join, axis=1)
+    rows = trend.assign(model=labels if several or by else metric)
+    columns = ("model", "run_at", *parts.VALUES)
+    base = parts.chart_of(rows, *columns)
+    x = alt.X("run_at:T", title="run (UTC)")
+    y = alt.Y("value:Q", title=metric, scale=alt.Scale(zero=False))
+    low = alt.Y("ci_low:Q", title=metric)
+    color, shape = parts.of_model(list(dict.fromkeys(rows["model"])), legend=bool(several or by))
+    interval = base.transform_filter("isValid(datum.ci_low)").mark_rule()
+    tips = parts.tooltip(rows, *columns)
+    return parts.layered(
+        interval.encode(x, low, y2="ci_high:Q", color=color),
+        base.mark_line().encode(x, y, color=color),
+        parts.points(base, 60, x, y, color=color, shape=shape, tooltip=tips),
+    ).properties(width=640, height=300)
