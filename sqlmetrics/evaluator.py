@@ -142,8 +142,8 @@ class Evaluator(OnSession):
         self, metrics: Metrics = None, k: Cutoffs = None, *,
         by: Names = None, by_item: Names = None, combinations: bool = False, gap: Names = None,
         ci: IntervalKind = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
-        run_ci: bool = False, skip_missing: bool = False, fail_if: str | Iterable[str] = (),
-        past: str | Path | None = None,
+        run_ci: bool = False, cluster: str | None = None, skip_missing: bool = False,
+        fail_if: str | Iterable[str] = (), past: str | Path | None = None,
     ) -> pd.DataFrame:  # fmt: skip
         """Compute the mean of every metric over its audience.
 
@@ -165,6 +165,9 @@ class Evaluator(OnSession):
                 errors), "bootstrap" (percentiles of the means of resampled users) or "none".
             resamples, seed: number of resamples and random seed, shared by all metrics and models.
             run_ci: with "bootstrap", also resample metrics with one value for the whole run.
+            cluster: the column of lists whose values depend on each other, such as `"user_id"` if
+                the key also has a session; of the key, `users`, `recommendations` or
+                `interactions`. Intervals, tests and resamples then are those of clusters.
             skip_missing: omit metrics whose tables or columns were not given, with a warning.
             fail_if: gates, such as `"ndcg@10 < 0.2"`, or `"ndcg@10 < mean(7) - 2 std(7)"` with the
                 last 7 values in `past`; with fewer values, such a gate is not judged, with a
@@ -176,7 +179,8 @@ class Evaluator(OnSession):
             there are several), the columns of slices, `metric, k, value, n_users, std, ci_low,
             ci_high`. Slices are text; `(none)` is the slice of missing values. `k` is NA for whole
             lists. `n_users` counts the users for whom the metric is defined. `n_users` and `std`
-            are missing for metrics of the whole run; mostly the interval, too. With several runs,
+            are missing for metrics of the whole run; mostly the interval, too. With `cluster`,
+            `n_clusters` follows, and the interval is that of Student's t. With several runs,
             `n_runs` and the standard deviation `std_runs` follow; with gaps, whose intervals are
             always from resamples, the `p_value` of a permutation test.
 
@@ -188,7 +192,7 @@ class Evaluator(OnSession):
         """
         asked = Request.of(metrics, k, by=by, by_item=by_item, combinations=combinations, gap=gap,
                          ci=ci, confidence=confidence, resamples=resamples, seed=seed,
-                         run_ci=run_ci, skip_missing=skip_missing)  # fmt: skip
+                         run_ci=run_ci, cluster=cluster, skip_missing=skip_missing)  # fmt: skip
         return run.evaluate(self._session, asked, fail_if, past)
 
     def verify(
@@ -284,7 +288,7 @@ class Evaluator(OnSession):
         baseline: str | None = None, test: SignificanceTest = "t", correction: Correction = "holm",
         by: Names = None, by_item: Names = None, combinations: bool = False,
         ci: IntervalKind = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
-        skip_missing: bool = False, fail_if: str | Iterable[str] = (),
+        cluster: str | None = None, skip_missing: bool = False, fail_if: str | Iterable[str] = (),
     ) -> pd.DataFrame:  # fmt: skip
         """Compare every model with a baseline model, user by user. Needs scipy (extra `stats`).
 
@@ -305,10 +309,11 @@ class Evaluator(OnSession):
             One row per convention, slice, metric, cutoff and model: `convention` (if there are
             several), the columns of slices, `metric, k, model, baseline, value, baseline_value,
             difference, ci_low, ci_high, relative, wins, ties, losses, test, p_value, p_adjusted,
-            effect_size, n_users`. All columns are computed from the users for whom both models have
-            a value. `difference` is model - baseline, and `relative` divides it by the
-            `baseline_value`. `wins` counts the users for whom the model is better. `effect_size` is
-            Cohen's d of the differences, or the rank-biserial correlation for "wilcoxon".
+            effect_size, n_users` and, with `cluster`, `n_clusters`. All columns are computed from
+            the users for whom both models have a value. `difference` is model - baseline, and
+            `relative` divides it by the `baseline_value`. `wins` counts the users for whom the
+            model is better. `effect_size` is Cohen's d of the differences, or the rank-biserial
+            correlation for "wilcoxon".
 
         Raises:
             UsageError: see `evaluate`; or a wrong `baseline`, no scipy, or a gate without a match.
@@ -316,7 +321,7 @@ class Evaluator(OnSession):
         """
         testing = comparing.Testing(test, correction, ci)
         asked = Request.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
-                         confidence=confidence, resamples=resamples, seed=seed,
+                         confidence=confidence, resamples=resamples, seed=seed, cluster=cluster,
                          skip_missing=skip_missing)  # fmt: skip
         return comparing.compare(self._session, asked, baseline, testing, fail_if)
 
@@ -327,7 +332,8 @@ class Evaluator(OnSession):
         alpha: float = 0.05, test: SignificanceTest = "t", correction: Correction = "holm",
         against: str | None = None, by: Names = None, by_item: Names = None,
         combinations: bool = False, ci: IntervalKind = "none", confidence: float = 0.95,
-        resamples: int = 1000, seed: int = 1, skip_missing: bool = False,
+        resamples: int = 1000, seed: int = 1, cluster: str | None = None,
+        skip_missing: bool = False,
     ) -> pd.DataFrame:  # fmt: skip
         """Rank the models, and mark the best and those not significantly worse for each metric.
 
@@ -344,7 +350,7 @@ class Evaluator(OnSession):
         """
         testing = comparing.Testing(test, correction, "none")
         asked = Request.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
-                         confidence=confidence, resamples=resamples, seed=seed,
+                         confidence=confidence, resamples=resamples, seed=seed, cluster=cluster,
                          skip_missing=skip_missing)  # fmt: skip
         return comparing.leaderboard(self._session, asked, testing, alpha, against)
 
@@ -387,7 +393,8 @@ class Evaluator(OnSession):
             by, by_item: see `evaluate`; the report shows one after another. By default, columns of
                 users with few distinct values and, if there is a history, `activity_group` and
                 `popularity`.
-            test, correction, alpha, confidence, skip_missing: see `leaderboard` and `evaluate`.
+            test, correction, alpha, confidence, cluster, skip_missing: see `leaderboard` and
+                `evaluate`.
 
         Returns: the report; `save(path)` writes the page, and notebooks display it.
 

@@ -361,6 +361,7 @@ Example:
 @shared.alpha_option
 @shared.test_options
 @shared.confidence_option
+@shared.cluster_option
 @shared.check_option
 @click.option(
     "--no-examples",

@@ -326,6 +326,15 @@ confidence_option = _slice(
 )
 
 
+cluster_option = _slice(
+    "--cluster",
+    metavar="COLUMN",
+    help="Column of lists whose values depend on each other, e.g. user_id if a user has several "
+    "lists: of the key, of users, recommendations or interactions. Intervals and tests count "
+    "clusters instead of lists.",
+)
+
+
 def _interval_options(default: str) -> Callable[[Any], Any]:
     return _options(
         _slice(
@@ -335,6 +344,7 @@ def _interval_options(default: str) -> Callable[[Any], Any]:
             help="Kind of confidence interval in ci_low and ci_high.",
         ),
         confidence_option,
+        cluster_option,
     )
 
 

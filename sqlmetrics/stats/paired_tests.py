@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.stats.intervals import KINDS
+from sqlmetrics.stats.student import special
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,19 +62,7 @@ def check_scipy(*, test: str | None = None, interval: str | None = None) -> None
     needed_by = [needs[test]] if test in needs else []
     needed_by += ["the interval 'normal'"] if interval == "normal" else []
     if needed_by:
-        _special(" and ".join(needed_by))
-
-
-def _special(needed_by: str) -> Any:
-    """Import `scipy.special`; `scipy.stats`, which is not needed, takes far longer to import."""
-    try:
-        return importlib.import_module("scipy.special")
-    except ImportError as error:
-        verb = "need" if " and " in needed_by else "needs"
-        raise UsageError(
-            f"{needed_by} {verb} scipy, which cannot be imported ({error}); "
-            "run pip install 'sqlmetrics[stats]'"
-        ) from error
+        special(" and ".join(needed_by))
 
 
 def finished(
@@ -96,7 +84,9 @@ def finished(
               there are at most `FEW` of them;
             - for the tests "randomization" and "bootstrap": `n_resamples`, and `n_extreme`, the
               number of resamples whose mean is at least as extreme as the observed one;
-            - for the interval "bootstrap": `interval_low` and `interval_high`.
+            - for the interval "bootstrap": `interval_low` and `interval_high`;
+            - if lists are in clusters: `n_clusters`, and the `standard_error` of the difference.
+              Intervals and the t-test then have n_clusters - 1 degrees of freedom.
         test: one of `TESTS`.
         interval: one of `INTERVALS`. "normal" is the interval of the t-test: difference ± quantile
             of Student's t with n − 1 degrees of freedom times std / √n.
@@ -107,9 +97,9 @@ def finished(
     Returns:
         The rows in their order: the columns before `metric`, then `metric, k, model, baseline,
         value, baseline_value, difference, ci_low, ci_high, relative, wins, ties, losses, test,
-        p_value, p_adjusted, effect_size, n_users`. Counts are Int64, with NA for missing counts;
-        other numbers are float64, with NaN. `relative` is difference / baseline_value, missing if
-        that value is 0. All tests are two-sided:
+        p_value, p_adjusted, effect_size, n_users`, and `n_clusters` if it is given. Counts are
+        Int64, with NA for missing counts; other numbers are float64, with NaN. `relative` is
+        difference / baseline_value, missing if that value is 0. All tests are two-sided:
 
         - "t": as `scipy.stats.ttest_rel`. If all differences are equal, `p_value` is 1 for
           differences of 0, else 0. `effect_size` is Cohen's d of the paired differences,
@@ -135,20 +125,23 @@ def finished(
     n = _numbers(rows, "n_users")
     difference, std = _numbers(rows, "difference"), _numbers(rows, "std")
     std = np.where(std <= _ROUNDING * np.abs(difference), 0.0, std)
-    error = _divided(std, np.sqrt(n))
+    error, n_units = _divided(std, np.sqrt(n)), n
+    if clustered := "n_clusters" in rows.columns:
+        error, n_units = _numbers(rows, "standard_error"), _numbers(rows, "n_clusters")
+        error = np.where(error <= _ROUNDING * np.abs(difference), 0.0, error)
     if interval == "normal":
-        low, high = _t_interval(difference, error, n, confidence)
+        low, high = _t_interval(difference, error, n_units, confidence)
     elif interval == "bootstrap":
         low, high = _numbers(rows, "interval_low"), _numbers(rows, "interval_high")
     else:
         low = high = np.full(len(rows), np.nan)
     if test == "t":
-        p = _t_test(difference, error, n)
+        p = _t_test(difference, error, n_units)
     elif test == "wilcoxon":
         p = _wilcoxon(rows)
     else:
         p = (1 + _numbers(rows, "n_extreme")) / (1 + _numbers(rows, "n_resamples"))
-        p = np.where(n > 1, p, np.nan)  # no p-value for a single user
+        p = np.where(n_units > 1, p, np.nan)  # no p-value for a single user or cluster
     if test == "wilcoxon":
         positive, negative = _numbers(rows, "positive_ranks"), _numbers(rows, "negative_ranks")
         effect = _divided(positive - negative, positive + negative)
@@ -171,8 +164,10 @@ def finished(
     }
     before = list(rows.columns).index("metric")
     leading = [name for name in rows.columns[:before] if name not in _COLUMNS]
-    frame = rows.assign(**columns)[[*leading, *_COLUMNS]].reset_index(drop=True)
-    return frame.astype(dict.fromkeys(_COUNTS, "Int64"))
+    counts = [*_COUNTS, *(["n_clusters"] if clustered else [])]
+    names = [*leading, *_COLUMNS, *counts[len(_COUNTS) :]]
+    frame = rows.assign(**columns)[names].reset_index(drop=True)
+    return frame.astype(dict.fromkeys(counts, "Int64"))
 
 
 def adjusted_within(rows: pd.DataFrame, p_values: Numbers, correction: str) -> Numbers:
@@ -234,17 +229,17 @@ def _t_test(difference: Numbers, error: Numbers, n: Numbers) -> Numbers:
     """Compute two-sided p-values; `error` is the standard error of the mean difference."""
     import numpy as np
 
-    special = _special("the t-test")
+    distributions = special("the t-test")
     t = _divided(difference, error)
-    p: Numbers = 2 * special.stdtr(n - 1, -np.abs(t))
+    p: Numbers = 2 * distributions.stdtr(n - 1, -np.abs(t))
     return np.where(error == 0, np.where(difference == 0, 1.0, 0.0), p)
 
 
 def _t_interval(
     difference: Numbers, error: Numbers, n: Numbers, confidence: float
 ) -> tuple[Numbers, Numbers]:
-    special = _special("the interval 'normal'")
-    half = special.stdtrit(n - 1, (1 + confidence) / 2) * error
+    distributions = special("the interval 'normal'")
+    half = distributions.stdtrit(n - 1, (1 + confidence) / 2) * error
     return difference - half, difference + half
 
 
@@ -252,12 +247,12 @@ def _wilcoxon(rows: pd.DataFrame) -> Numbers:
     """Compute two-sided p-values of the signed-rank test, ignoring differences of 0."""
     import numpy as np
 
-    special = _special("the Wilcoxon test")
+    distributions = special("the Wilcoxon test")
     n, positive = _numbers(rows, "n_nonzero"), _numbers(rows, "positive_ranks")
     mean = n * (n + 1) / 4
     variance = n * (n + 1) * (2 * n + 1) / 24 - _numbers(rows, "tie_term") / 48
     z = _divided(positive - mean, np.sqrt(variance))
-    p: Numbers = np.where(n == 0, 1.0, 2 * special.ndtr(-np.abs(z)))
+    p: Numbers = np.where(n == 0, 1.0, 2 * distributions.ndtr(-np.abs(z)))
     n_users = _numbers(rows, "n_users")
     for place in np.flatnonzero((n > 0) & (n_users <= FEW)):
         exact = _exact_wilcoxon(np.asarray(rows["few_ranks"].iloc[place]), int(n_users[place]))
