@@ -14,6 +14,7 @@ from sqlmetrics.run import comparing, looking, one_user, printing, verifying
 from sqlmetrics.run import path as run
 from sqlmetrics.run.public_calls import OnSession, public
 from sqlmetrics.run.session import Session
+from sqlmetrics.stats.power import Power
 
 if TYPE_CHECKING:
     import altair as alt
@@ -288,7 +289,8 @@ class Evaluator(OnSession):
         baseline: str | None = None, test: SignificanceTest = "t", correction: Correction = "holm",
         by: Names = None, by_item: Names = None, combinations: bool = False,
         ci: IntervalKind = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
-        cluster: str | None = None, skip_missing: bool = False, fail_if: str | Iterable[str] = (),
+        cluster: str | None = None, power: float | None = None, detect: float | str | None = None,
+        skip_missing: bool = False, fail_if: str | Iterable[str] = (),
     ) -> pd.DataFrame:  # fmt: skip
         """Compare every model with a baseline model, user by user. Needs scipy (extra `stats`).
 
@@ -303,7 +305,13 @@ class Evaluator(OnSession):
                 convention: "holm", "bh" (Benjamini-Hochberg) or "none".
             ci: the confidence interval of the difference: "normal" (Student's t, consistent with
                 the t-test), "bootstrap" or "none".
-            fail_if: gates, such as `"ndcg@10 ci_low < -1%"`.
+            power: add `mde`, the smallest difference that a t-test finds with this probability,
+                such as 0.8, and `mde_relative`, its share of |baseline_value|; at the level
+                1 - confidence, divided by the number of p-values if these are corrected.
+            detect: add the number of users (of clusters) that are needed to find this difference
+                with the probability `power` (0.8): `users_needed` (`clusters_needed`); 0.01, or
+                `"1%"` of the baseline's value.
+            fail_if: gates, such as `"ndcg@10 ci_low < -1%"` or, with `power`, `"ndcg@10 mde > 2%"`.
 
         Returns:
             One row per convention, slice, metric, cutoff and model: `convention` (if there are
@@ -313,13 +321,14 @@ class Evaluator(OnSession):
             the users for whom both models have a value. `difference` is model - baseline, and
             `relative` divides it by the `baseline_value`. `wins` counts the users for whom the
             model is better. `effect_size` is Cohen's d of the differences, or the rank-biserial
-            correlation for "wilcoxon".
+            correlation for "wilcoxon". `attrs["sqlmetrics_decisions"]` has one sentence per metric:
+            which model is better, by how much, and what could not have been seen.
 
         Raises:
             UsageError: see `evaluate`; or a wrong `baseline`, no scipy, or a gate without a match.
             GateError: the comparison fails a gate; `frame` of the error is the comparison.
         """
-        testing = comparing.Testing(test, correction, ci)
+        testing = comparing.Testing(test, correction, ci, Power.of(power, detect))
         asked = Request.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
                          confidence=confidence, resamples=resamples, seed=seed, cluster=cluster,
                          skip_missing=skip_missing)  # fmt: skip

@@ -200,6 +200,7 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
 @shared.question_options
 @shared.combinations_option
 @shared.test_options
+@shared.power_options
 @shared.interval_options
 @shared.resampling_options
 @shared.check_option
@@ -216,6 +217,7 @@ def compare(metrics: tuple[str, ...], **options: Any) -> None:
     a terminal; --columns all shows the others.
     """
     from sqlmetrics.cli.layout import render_comparison
+    from sqlmetrics.stats.decisions import ATTRIBUTE
 
     metrics, options = as_recorded("compare", metrics, options)
     how = f"{_test_of(options)}p < {1 - options['confidence']:.3g}"
@@ -224,7 +226,8 @@ def compare(metrics: tuple[str, ...], **options: Any) -> None:
     def render(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
         if kind != "table" or options["shown"] is not None:
             return rendered(frame, kind, digits)
-        return render_comparison(frame, digits, 1 - options["confidence"], how)
+        table = render_comparison(frame, digits, 1 - options["confidence"], how)
+        return "\n".join([table.rstrip("\n"), *frame.attrs.get(ATTRIBUTE, ())]) + "\n"
 
     write(options, compute, render=render)
 

@@ -403,6 +403,22 @@ summary_options = _options(
     ),
 )
 
+power_options = _options(
+    _metric(
+        "--power",
+        type=float,
+        metavar="P",
+        help="Add the smallest difference that the t-test finds with probability P, e.g. 0.8: mde "
+        "and mde_relative.",
+    ),
+    _metric(
+        "--detect",
+        metavar="DELTA",
+        help="Add the number of users (or clusters) needed to find this difference, e.g. 0.01, or "
+        "1% of the baseline's value.",
+    ),
+)
+
 test_options = _options(
     _metric(
         "--test",

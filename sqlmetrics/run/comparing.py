@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -15,7 +16,10 @@ from sqlmetrics.run import gating
 from sqlmetrics.run.path import evaluate, own_templates_named, present, ready, results, validate
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats import paired_tests
+from sqlmetrics.stats.decisions import ATTRIBUTE as DECISIONS
+from sqlmetrics.stats.decisions import decisions
 from sqlmetrics.stats.gates import COMPARISON, check_known
+from sqlmetrics.stats.power import Power
 from sqlmetrics.texts.messages import SEVERAL_MODELS, Argument, Message
 from sqlmetrics.texts.wording import listed
 
@@ -29,7 +33,7 @@ _SEVERAL = Message(
 
 @dataclass(frozen=True)
 class Testing:
-    """The significance test; see `Evaluator.compare` for the attributes.
+    """The significance test, and its power; see `Evaluator.compare` for the attributes.
 
     Raises:
         UsageError: the test or correction is unknown, or scipy is not installed.
@@ -38,6 +42,7 @@ class Testing:
     test: str = "t"
     correction: str = "holm"
     interval: str = "normal"
+    power: Power | None = None
 
     def __post_init__(self) -> None:
         paired_tests.checked(test=self.test, correction=self.correction)
@@ -86,7 +91,10 @@ def compare(
             computed = [(request.name, request.k) for request in of.requests]
             attributes = () if of.slicing is None else of.slicing.attributes
             slices = gating.columns_of_slices(session, attributes)
-            check_known(gates, computed, others, interval=testing.interval, slices=slices)
+            check_known(
+                gates, computed, others, interval=testing.interval, slices=slices,
+                further=_further(asked, testing),
+            )  # fmt: skip
         run = planned(of, comparison(of, chosen, testing.test))
         frame = session.engine.comparison(ready(session, run), run.of_users, callers_level())
     frame = present(session, frame, run)
@@ -94,14 +102,37 @@ def compare(
     place = leading.index("k") + 1
     frame = frame[[*leading[:place], "model", *leading[place:]]]
     frame["model"] = frame["model"].astype(str)  # the baseline is a text, too
+    power = testing.power
+    if power is None and importlib.util.find_spec("scipy") is not None:
+        power = Power()  # for the decisions
     frame = paired_tests.finished(
         frame,
         test=testing.test,
         interval=testing.interval,
         confidence=asked.interval.confidence,
         correction=testing.correction,
+        power=power,
     )
+    if power is not None:
+        better = {request.name: request.higher_is_better for request in of.requests}
+        sentences = decisions(
+            frame, better, 1 - asked.interval.confidence, power, testing.correction
+        )
+        if testing.power is None:
+            frame = frame.drop(columns=["mde", "mde_relative"])
+        frame.attrs[DECISIONS] = sentences
     return gating.passed(session, frame, gates, COMPARISON)
+
+
+def _further(asked: Request, testing: Testing) -> list[str]:
+    """Return the columns of a comparison that only some arguments give."""
+    power = testing.power
+    clusters = [] if asked.cluster is None else ["n_clusters"]
+    if power is None:
+        return clusters
+    unit = "users" if asked.cluster is None else "clusters"
+    needed = [] if power.detect is None else [f"{unit}_needed"]
+    return [*clusters, "mde", "mde_relative", *needed]
 
 
 def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricRequest]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.stats.intervals import KINDS
+from sqlmetrics.stats.power import Power, smallest_difference, units_needed
 from sqlmetrics.stats.student import special
 
 if TYPE_CHECKING:
@@ -66,7 +68,13 @@ def check_scipy(*, test: str | None = None, interval: str | None = None) -> None
 
 
 def finished(
-    rows: pd.DataFrame, *, test: str, interval: str, confidence: float, correction: str
+    rows: pd.DataFrame,
+    *,
+    test: str,
+    interval: str,
+    confidence: float,
+    correction: str,
+    power: Power | None = None,
 ) -> pd.DataFrame:
     """Compute confidence intervals, p-values and effect sizes from totals computed in SQL.
 
@@ -93,6 +101,10 @@ def finished(
         confidence: the confidence level of the interval "normal".
         correction: one of `CORRECTIONS`, over all rows of a convention that have a p-value; see
             `adjusted`.
+        power: adds `mde`, the smallest difference that the t-test finds with this power, at the
+            level 1 - confidence, and `mde_relative`, its share of |baseline_value|; with a
+            difference to detect, also the number of users (or clusters) for it, `users_needed` or
+            `clusters_needed`. If p-values are corrected, the level is divided by their number.
 
     Returns:
         The rows in their order: the columns before `metric`, then `metric, k, model, baseline,
@@ -162,12 +174,63 @@ def finished(
         "p_adjusted": adjusted_within(rows, p, correction),
         "effect_size": effect,
     }
+    if power is not None:
+        columns |= _powers(rows, p, error, n_units, 1 - confidence, correction, power)
+    further = [name for name in columns if name not in _COLUMNS]
     before = list(rows.columns).index("metric")
     leading = [name for name in rows.columns[:before] if name not in _COLUMNS]
     counts = [*_COUNTS, *(["n_clusters"] if clustered else [])]
-    names = [*leading, *_COLUMNS, *counts[len(_COUNTS) :]]
+    names = [*leading, *_COLUMNS, *counts[len(_COUNTS) :], *further]
+    counts += [name for name in further if name.endswith("_needed")]
     frame = rows.assign(**columns)[names].reset_index(drop=True)
     return frame.astype(dict.fromkeys(counts, "Int64"))
+
+
+def _powers(
+    rows: pd.DataFrame,
+    p_values: Numbers,
+    error: Numbers,
+    n_units: Numbers,
+    alpha: float,
+    correction: str,
+    power: Power,
+) -> dict[str, Numbers]:
+    """Return the columns of the power of every comparison."""
+    import numpy as np
+
+    levels = alpha / n_tests(rows, p_values, correction)
+    base = np.abs(_numbers(rows, "baseline_value"))
+    known = list(zip(error, n_units, levels, strict=True))
+    mde = np.array([smallest_difference(*one, power.power) for one in known], dtype=np.float64)
+    columns = {"mde": mde, "mde_relative": _divided(mde, base)}
+    if power.detect is not None:
+        sought = power.detect * (base if power.is_share else np.ones(len(rows)))
+        unit = "clusters" if "n_clusters" in rows.columns else "users"
+        columns[f"{unit}_needed"] = np.array(
+            [units_needed(d, *one, power.power) for d, one in zip(sought, known, strict=True)],
+            dtype=np.float64,
+        )
+    return columns
+
+
+def n_tests(rows: pd.DataFrame, p_values: Numbers, correction: str) -> Numbers:
+    """Return the number of p-values that are corrected together with that of each row, or 1."""
+    import numpy as np
+
+    numbers = np.ones(len(rows))
+    if correction != "none":
+        for of_it in _conventions(rows):
+            numbers[of_it] = max(1, int(np.count_nonzero(~np.isnan(p_values[of_it]))))
+    return numbers
+
+
+def _conventions(rows: pd.DataFrame) -> Iterator[npt.NDArray[np.bool_]]:
+    """Yield which rows belong to each convention."""
+    import numpy as np
+
+    conventions = rows["convention"] if "convention" in rows.columns else np.zeros(len(rows))
+    for convention in dict.fromkeys(conventions):
+        yield np.asarray(conventions == convention)
 
 
 def adjusted_within(rows: pd.DataFrame, p_values: Numbers, correction: str) -> Numbers:
@@ -178,9 +241,7 @@ def adjusted_within(rows: pd.DataFrame, p_values: Numbers, correction: str) -> N
     import numpy as np
 
     result = np.array(p_values, dtype=np.float64)
-    conventions = rows["convention"] if "convention" in rows.columns else np.zeros(len(rows))
-    for convention in set(conventions):
-        of_it = np.asarray(conventions == convention)
+    for of_it in _conventions(rows):
         result[of_it] = adjusted(result[of_it], correction)
     return result
 
