@@ -534,6 +534,32 @@ class Evaluator(OnSession):
         return one_user.extremes(self._session, Request.of(metric, k), n, highest)
 
     @public
+    def changed_users(
+        self, metric: Metrics, n: int | None = 20, *, baseline: str | None = None,
+        best: bool = False, k: Cutoffs = None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """Return the users with the largest losses (or gains) of each model against a baseline.
+
+        Args:
+            metric, k: one metric at one cutoff.
+            n: the number of users of each model; of equal differences, those with the smallest ids.
+                None for all users with values of both models.
+            baseline: the model to compare with; by default the baseline of the evaluator.
+            best: return those with the largest gains.
+
+        Returns:
+            One row per model and user: `model`, the columns of the key, `baseline, value,
+            baseline_value, difference`; the largest loss of a model first. A loss is what is worse:
+            a higher value, where lower ones are better. With `n`, users without a loss are left
+            out.
+
+        Raises:
+            UsageError: see `compare`; or several metrics, or a metric without a direction.
+        """
+        asked = Request.of(metric, k)
+        return comparing.changed_users(self._session, asked, baseline, n, best)
+
+    @public
     def stage(self, name: str, metric: str | None = None) -> pd.DataFrame:
         """Return the rows of a stage (`hits`, `ranked`, `audience`, …), or of a table as queried.
 

@@ -29,6 +29,7 @@ from sqlmetrics.cli.output import (
     show_rows,
     verify_values,
     write,
+    write_changes,
     write_text,
     write_values,
 )
@@ -199,6 +200,7 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
 @main.command(epilog=_COMPARISON)
 @shared.question_options
 @shared.combinations_option
+@shared.changed_options
 @shared.test_options
 @shared.power_options
 @shared.interval_options
@@ -219,6 +221,9 @@ def compare(metrics: tuple[str, ...], **options: Any) -> None:
     from sqlmetrics.cli.layout import render_comparison
     from sqlmetrics.stats.decisions import ATTRIBUTE
 
+    if options["worst"] or options["best"]:
+        write_changes(metrics, options)
+        return
     metrics, options = as_recorded("compare", metrics, options)
     how = f"{_test_of(options)}p < {1 - options['confidence']:.3g}"
     options, compute = comparison(metrics, options)

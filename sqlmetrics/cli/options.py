@@ -419,6 +419,19 @@ power_options = _options(
     ),
 )
 
+changed_options = _options(
+    _metric(
+        "--worst",
+        metavar="N|all",
+        help="Show the N users with the largest losses instead, with both lists; all: all users, "
+        "without lists.",
+    ),
+    _metric("--best", metavar="N|all", help="Like --worst, for the largest gains."),
+    _metric(
+        "--no-examples", is_flag=True, help="With --worst or --best, show neither ids nor lists."
+    ),
+)
+
 test_options = _options(
     _metric(
         "--test",

@@ -93,15 +93,42 @@ def comparison(results: Results, baseline: str, test: str) -> Plan:
     return ended(results, comparison_rows, columns, [*slices, "position", "model"])
 
 
+def changes(results: Results, baseline: str, n: int | None, by_gain: bool) -> Plan:
+    """Plan the users with the largest losses, or gains, of every model by the only request.
+
+    `n` is the number of users of each model; None for all, in the same order.
+    """
+    check_comparable(results)
+    (request,) = results.requests
+    name, column = results.wide.home(request)
+    pairs = _pairs(results, results.wide.tables[name], baseline)
+    return Plan(
+        results.of_users_planner.rendered(
+            "user/changes",
+            {"pairs": pairs},
+            column=column.name,
+            n=n,
+            by_gain=by_gain,
+            low_is_better=request.higher_is_better is False,
+        ),
+        results.warnings,
+    )
+
+
+def _pairs(results: Results, table: WideTable, baseline: str) -> Node:
+    """Plan the values of every model beside those of the baseline, and their difference."""
+    return results.of_users_planner.rendered(
+        "pairs", {"per_user": table.node}, often=True, names=table.names, baseline=baseline
+    )
+
+
 def _compared(
     results: Results, table: WideTable, baseline: str, rows: Sequence[Mapping[str, Any]], test: str
 ) -> dict[str, Node]:
     """Plan the statistics of the differences in one audience: totals and inputs of the test."""
     planner = results.planner
     names = table.names
-    pairs = results.of_users_planner.rendered(
-        "pairs", {"per_user": table.node}, often=True, names=names, baseline=baseline
-    )
+    pairs = _pairs(results, table, baseline)
     parts = [f"{name}{end}" for name in names for end in ("", "_baseline", "_difference")]
     sliced = results.clustered_values(pairs, parts)
     low = {row["name"]: row["low_is_better"] for row in rows}

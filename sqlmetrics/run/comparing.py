@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sqlmetrics.errors import UsageError, callers_level, suggestion
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import parse_spec
-from sqlmetrics.plan.comparison import check_comparable, comparison
+from sqlmetrics.plan.comparison import changes, check_comparable, comparison
 from sqlmetrics.plan.request import Request, planned, reads_of
 from sqlmetrics.run import gating
 from sqlmetrics.run.path import evaluate, own_templates_named, present, ready, results, validate
@@ -122,6 +122,33 @@ def compare(
             frame = frame.drop(columns=["mde", "mde_relative"])
         frame.attrs[DECISIONS] = sentences
     return gating.passed(session, frame, gates, COMPARISON)
+
+
+def changed_users(
+    session: Session, asked: Request, baseline: str | None, n: int | None, by_gain: bool
+) -> pd.DataFrame:
+    """Return the users with the largest losses or gains; see `Evaluator.changed_users`."""
+    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+        raise UsageError(f"n must be a whole number of at least 1, not {n!r}")
+    if not session.engine.fetches_users:
+        raise UsageError("users cannot be collected from Spark into this process; use compare")
+    with own_templates_named(session):
+        of = results(session, asked)
+        check_comparable(of)
+        if len(of.requests) != 1:
+            raise UsageError("name one metric with one cutoff, such as ndcg@10, to find users by")
+        (request,) = of.requests
+        if request.higher_is_better is None:
+            raise UsageError(
+                f"{request.spec}: neither higher nor lower values are better, so that no user has "
+                "lost or gained"
+            )
+        chosen = _baseline(session, baseline, of.requests)
+        run = replace(planned(of, changes(of, chosen, n, by_gain)), assumes_independence=False)
+        frame = session.engine.frame(ready(session, run))
+    frame["model"] = frame["model"].astype(str)
+    frame.insert(list(frame.columns).index("value"), "baseline", chosen)
+    return frame
 
 
 def _further(asked: Request, testing: Testing) -> list[str]:

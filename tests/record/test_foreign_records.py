@@ -38,7 +38,7 @@ MAY_SET = {
         ["trust_input", "engine", "master", "threads", "memory_limit", "temp_directory",
          "temp_limit", "fail_if", "fail_on_warnings", "record", "from_record",
          "trust_record", "kind", "shown", "scored", "database", "digits", "output", "force",
-         "check", "verify", "append", "tags", "per_user"],
+         "check", "verify", "append", "tags", "per_user", "worst", "best", "no_examples"],
         False,
     ),
 }  # fmt: skip

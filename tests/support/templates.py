@@ -29,7 +29,7 @@ from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Specs, parse_spec
 from sqlmetrics.plan.clusters import Clusters, attribute_of_clusters
-from sqlmetrics.plan.comparison import comparison
+from sqlmetrics.plan.comparison import changes, comparison
 from sqlmetrics.plan.one_user import extremes, one_user
 from sqlmetrics.plan.per_user import per_user, per_user_long
 from sqlmetrics.plan.physical import physical
@@ -457,6 +457,8 @@ def plans_of_users(plans: Planner, where: str) -> Iterator[tuple[str, Plan]]:
     of = results_of(plans, wanted(plans, "recall", k=[5]))
     for highest in (False, True):
         yield f"extreme users {where}", extremes(of, 3, highest)
+        for n in (3, None) if plans.several_models else ():
+            yield f"changed users {n=} {where}", changes(of, "als", n, highest)
 
 
 def plans_of_engines() -> Iterator[tuple[str, Plan]]:
