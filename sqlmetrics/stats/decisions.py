@@ -88,7 +88,7 @@ def _difference(row: Mapping[Any, Any], higher: bool | None, p: float) -> str:
         word = "above" if difference > 0 else "below"
     else:
         word = "better than" if (difference > 0) == higher else "worse than"
-    share = "" if relative is None else f" ({100 * abs(relative):.2g} %)"
+    share = "" if relative is None else f" ({_percent(abs(relative))})"
     certainty = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
     size = f"{abs(difference):.3g}"
     return (
@@ -106,17 +106,22 @@ def _signed(number: float) -> str:
     return f"{number:+.3g}"
 
 
+def _percent(share: float) -> str:
+    percent = 100 * share
+    return f"{percent:,.0f} %" if percent >= 10 else f"{percent:.2g} %"
+
+
 def _unseen(rows: list[dict[Any, Any]], alpha: float, power: Power) -> str:
-    """Return the differences that the test was too weak for, of the model with the largest."""
+    """Return the differences that the test could find, of the model with the largest."""
     known = [row for row in rows if row["mde"] is not None]
     if not known:
         return ""
     row = max(known, key=lambda one: one["mde"])
     unit = "users" if row.get("n_clusters") is None else "clusters"
     count = row["n_users"] if unit == "users" else row["n_clusters"]
-    share = "" if row["mde_relative"] is None else f" ({100 * row['mde_relative']:.2g} %)"
+    share = "" if row["mde_relative"] is None else f" ({_percent(row['mde_relative'])})"
     level = f"{alpha:.3g}" + (f" / {row['n_tests']:.0f}" if row["n_tests"] > 1 else "")
     return (
-        f"; with these {int(count):,} {unit}, a difference below {row['mde']:.3g}{share} would "
-        f"mostly stay unseen (power {100 * power.power:.3g} %, level {level})"
+        f"; with these {int(count):,} {unit}, only differences above {row['mde']:.3g}{share} would "
+        f"show (power {100 * power.power:.3g} %, level {level})"
     )

@@ -204,8 +204,8 @@ def test_decisions_in_words() -> None:
     assert by_mrr == (
         "mrr: new is worse than live by 0.125 (17 %), interval -0.165 to -0.0845, p < 0.001; "
         "same is not significantly different from live (+0, interval -0.162 to +0.162); with these "
-        f"40 users, a difference below {error['mrr', 'same']:.3g} "
-        f"({100 * error['mrr', 'same'] / 0.75:.2g} %) would mostly stay unseen "
+        f"40 users, only differences above {error['mrr', 'same']:.3g} "
+        f"({100 * error['mrr', 'same'] / 0.75:.0f} %) would show "
         "(power 80 %, level 0.05 / 4)."
     )
     # a higher mean rank is worse
