@@ -61,7 +61,14 @@ DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {
 
 def rendered(template: str, known: Mapping[str, Any]) -> str:
     """Render a query of the package over tables with the names that the query uses."""
-    context = {**Keys().context, "groups": [], "weights": {}, "counted": False, **known}
+    context = {
+        **Keys().context,
+        "groups": [],
+        "weights": {},
+        "counted": False,
+        "cluster": None,
+        **known,
+    }
     return environment().get_template(f"results/{template}.sql.j2").render(context, ref=str)
 
 

@@ -14,6 +14,7 @@ from sqlmetrics.run import comparing, looking, one_user, printing, verifying
 from sqlmetrics.run import path as run
 from sqlmetrics.run.public_calls import OnSession, public
 from sqlmetrics.run.session import Session
+from sqlmetrics.stats.power import Power
 
 if TYPE_CHECKING:
     import altair as alt
@@ -142,8 +143,8 @@ class Evaluator(OnSession):
         self, metrics: Metrics = None, k: Cutoffs = None, *,
         by: Names = None, by_item: Names = None, combinations: bool = False, gap: Names = None,
         ci: IntervalKind = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
-        run_ci: bool = False, skip_missing: bool = False, fail_if: str | Iterable[str] = (),
-        past: str | Path | None = None,
+        run_ci: bool = False, cluster: str | None = None, skip_missing: bool = False,
+        fail_if: str | Iterable[str] = (), past: str | Path | None = None,
     ) -> pd.DataFrame:  # fmt: skip
         """Compute the mean of every metric over its audience.
 
@@ -165,6 +166,9 @@ class Evaluator(OnSession):
                 errors), "bootstrap" (percentiles of the means of resampled users) or "none".
             resamples, seed: number of resamples and random seed, shared by all metrics and models.
             run_ci: with "bootstrap", also resample metrics with one value for the whole run.
+            cluster: the column of lists whose values depend on each other, such as `"user_id"` if
+                the key also has a session; of the key, `users`, `recommendations` or
+                `interactions`. Intervals, tests and resamples then are those of clusters.
             skip_missing: omit metrics whose tables or columns were not given, with a warning.
             fail_if: gates, such as `"ndcg@10 < 0.2"`, or `"ndcg@10 < mean(7) - 2 std(7)"` with the
                 last 7 values in `past`; with fewer values, such a gate is not judged, with a
@@ -176,7 +180,8 @@ class Evaluator(OnSession):
             there are several), the columns of slices, `metric, k, value, n_users, std, ci_low,
             ci_high`. Slices are text; `(none)` is the slice of missing values. `k` is NA for whole
             lists. `n_users` counts the users for whom the metric is defined. `n_users` and `std`
-            are missing for metrics of the whole run; mostly the interval, too. With several runs,
+            are missing for metrics of the whole run; mostly the interval, too. With `cluster`,
+            `n_clusters` follows, and the interval is that of Student's t. With several runs,
             `n_runs` and the standard deviation `std_runs` follow; with gaps, whose intervals are
             always from resamples, the `p_value` of a permutation test.
 
@@ -188,7 +193,7 @@ class Evaluator(OnSession):
         """
         asked = Request.of(metrics, k, by=by, by_item=by_item, combinations=combinations, gap=gap,
                          ci=ci, confidence=confidence, resamples=resamples, seed=seed,
-                         run_ci=run_ci, skip_missing=skip_missing)  # fmt: skip
+                         run_ci=run_ci, cluster=cluster, skip_missing=skip_missing)  # fmt: skip
         return run.evaluate(self._session, asked, fail_if, past)
 
     def verify(
@@ -284,6 +289,7 @@ class Evaluator(OnSession):
         baseline: str | None = None, test: SignificanceTest = "t", correction: Correction = "holm",
         by: Names = None, by_item: Names = None, combinations: bool = False,
         ci: IntervalKind = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
+        cluster: str | None = None, power: float | None = None, detect: float | str | None = None,
         skip_missing: bool = False, fail_if: str | Iterable[str] = (),
     ) -> pd.DataFrame:  # fmt: skip
         """Compare every model with a baseline model, user by user. Needs scipy (extra `stats`).
@@ -299,24 +305,32 @@ class Evaluator(OnSession):
                 convention: "holm", "bh" (Benjamini-Hochberg) or "none".
             ci: the confidence interval of the difference: "normal" (Student's t, consistent with
                 the t-test), "bootstrap" or "none".
-            fail_if: gates, such as `"ndcg@10 ci_low < -1%"`.
+            power: add `mde`, the smallest difference that a t-test finds with this probability,
+                such as 0.8, and `mde_relative`, its share of |baseline_value|; at the level
+                1 - confidence, divided by the number of p-values if these are corrected.
+            detect: add the number of users (of clusters) that are needed to find this difference
+                with the probability `power` (0.8): `users_needed` (`clusters_needed`); 0.01, or
+                `"1%"` of the baseline's value.
+            fail_if: gates, such as `"ndcg@10 ci_low < -1%"` or, with `power`, `"ndcg@10 mde > 2%"`.
 
         Returns:
             One row per convention, slice, metric, cutoff and model: `convention` (if there are
             several), the columns of slices, `metric, k, model, baseline, value, baseline_value,
             difference, ci_low, ci_high, relative, wins, ties, losses, test, p_value, p_adjusted,
-            effect_size, n_users`. All columns are computed from the users for whom both models have
-            a value. `difference` is model - baseline, and `relative` divides it by the
-            `baseline_value`. `wins` counts the users for whom the model is better. `effect_size` is
-            Cohen's d of the differences, or the rank-biserial correlation for "wilcoxon".
+            effect_size, n_users` and, with `cluster`, `n_clusters`. All columns are computed from
+            the users for whom both models have a value. `difference` is model - baseline, and
+            `relative` divides it by the `baseline_value`. `wins` counts the users for whom the
+            model is better. `effect_size` is Cohen's d of the differences, or the rank-biserial
+            correlation for "wilcoxon". `attrs["sqlmetrics_decisions"]` has one sentence per metric:
+            which model is better, by how much, and what could not have been seen.
 
         Raises:
             UsageError: see `evaluate`; or a wrong `baseline`, no scipy, or a gate without a match.
             GateError: the comparison fails a gate; `frame` of the error is the comparison.
         """
-        testing = comparing.Testing(test, correction, ci)
+        testing = comparing.Testing(test, correction, ci, Power.of(power, detect))
         asked = Request.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
-                         confidence=confidence, resamples=resamples, seed=seed,
+                         confidence=confidence, resamples=resamples, seed=seed, cluster=cluster,
                          skip_missing=skip_missing)  # fmt: skip
         return comparing.compare(self._session, asked, baseline, testing, fail_if)
 
@@ -327,7 +341,8 @@ class Evaluator(OnSession):
         alpha: float = 0.05, test: SignificanceTest = "t", correction: Correction = "holm",
         against: str | None = None, by: Names = None, by_item: Names = None,
         combinations: bool = False, ci: IntervalKind = "none", confidence: float = 0.95,
-        resamples: int = 1000, seed: int = 1, skip_missing: bool = False,
+        resamples: int = 1000, seed: int = 1, cluster: str | None = None,
+        skip_missing: bool = False,
     ) -> pd.DataFrame:  # fmt: skip
         """Rank the models, and mark the best and those not significantly worse for each metric.
 
@@ -344,7 +359,7 @@ class Evaluator(OnSession):
         """
         testing = comparing.Testing(test, correction, "none")
         asked = Request.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
-                         confidence=confidence, resamples=resamples, seed=seed,
+                         confidence=confidence, resamples=resamples, seed=seed, cluster=cluster,
                          skip_missing=skip_missing)  # fmt: skip
         return comparing.leaderboard(self._session, asked, testing, alpha, against)
 
@@ -387,7 +402,8 @@ class Evaluator(OnSession):
             by, by_item: see `evaluate`; the report shows one after another. By default, columns of
                 users with few distinct values and, if there is a history, `activity_group` and
                 `popularity`.
-            test, correction, alpha, confidence, skip_missing: see `leaderboard` and `evaluate`.
+            test, correction, alpha, confidence, cluster, skip_missing: see `leaderboard` and
+                `evaluate`.
 
         Returns: the report; `save(path)` writes the page, and notebooks display it.
 
@@ -516,6 +532,32 @@ class Evaluator(OnSession):
             UsageError: several metrics, a metric with one value for all users, or an invalid `n`.
         """
         return one_user.extremes(self._session, Request.of(metric, k), n, highest)
+
+    @public
+    def changed_users(
+        self, metric: Metrics, n: int | None = 20, *, baseline: str | None = None,
+        best: bool = False, k: Cutoffs = None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """Return the users with the largest losses (or gains) of each model against a baseline.
+
+        Args:
+            metric, k: one metric at one cutoff.
+            n: the number of users of each model; of equal differences, those with the smallest ids.
+                None for all users with values of both models.
+            baseline: the model to compare with; by default the baseline of the evaluator.
+            best: return those with the largest gains.
+
+        Returns:
+            One row per model and user: `model`, the columns of the key, `baseline, value,
+            baseline_value, difference`; the largest loss of a model first. A loss is what is worse:
+            a higher value, where lower ones are better. With `n`, users without a loss are left
+            out.
+
+        Raises:
+            UsageError: see `compare`; or several metrics, or a metric without a direction.
+        """
+        asked = Request.of(metric, k)
+        return comparing.changed_users(self._session, asked, baseline, n, best)
 
     @public
     def stage(self, name: str, metric: str | None = None) -> pd.DataFrame:

@@ -16,7 +16,8 @@ CASE WHEN count({{ value }}) > 1 THEN stddev_pop({{ value }}) END
 {%- endif -%}
 {%- endmacro -%}
 
-{#- One cell of a summary, in the column value, n_users, std, ci_low, ci_high, n_runs, std_runs,
+{#- One cell of a summary, in the column value, n_users, std, standard_error (of clusters), ci_low,
+    ci_high, n_clusters, n_runs, std_runs,
     gap (0, or the place of the gap among those asked for) or p_value.
     `table`: the table of totals; `row`: the names of its columns; `z`: the half width of intervals in standard errors,
     or none for no intervals. -#}
@@ -30,21 +31,25 @@ CASE WHEN count({{ value }}) > 1 THEN stddev_pop({{ value }}) END
     table.name ~ "." ~ ident(row.standard_error) if row.standard_error
     else std ~ " / sqrt(" ~ n_users ~ ")" if of_users and is_mean else ""
 ) -%}
+{%- set n_clusters = "coalesce(" ~ table.clusters ~ "." ~ ident(row.name ~ "_clusters") ~ ", 0)" if table.clusters else n_users -%}
 {%- set end = "_low" if column == "ci_low" else "_high" -%}
 {%- set of_gap = row.grain == "gap" -%}
 {%- if column == "value" -%} {{ value }}
 {%- elif column == "gap" -%} {{ row.gap if of_gap else 0 }}
 {%- elif column == "p_value" -%}
 {{ table.name ~ "." ~ ident(row.name ~ "_p_value") if of_gap and row.tested else "CAST(NULL AS DOUBLE)" }}
-{%- elif of_gap and column == "n_runs" -%} CAST(NULL AS BIGINT)
+{%- elif of_gap and column in ("n_runs", "n_clusters") -%} CAST(NULL AS BIGINT)
 {%- elif of_gap and column in ("ci_low", "ci_high") and z is not none and row.varied -%}
 {{ table.name }}.{{ ident(row.name ~ end) }}
 {%- elif of_gap and column != "n_users" -%} CAST(NULL AS DOUBLE)
 {%- elif column == "n_users" -%} {{ n_users if of_users else "CAST(NULL AS BIGINT)" }}
+{%- elif column == "n_clusters" -%} {{ n_clusters if of_users else "CAST(NULL AS BIGINT)" }}
+{%- elif column == "standard_error" -%}
+{{ table.clusters ~ "." ~ ident(row.name ~ "_cluster_error") if of_users and is_mean else "CAST(NULL AS DOUBLE)" }}
 {%- elif column == "std" -%} {{ std if of_users else "CAST(NULL AS DOUBLE)" }}
 {%- elif column in ("n_runs", "std_runs") -%} {{ table.over_runs }}.{{ ident(row.name ~ "_" ~ column) }}
 {%- elif z is not none and table.percentiles and is_mean -%}
-CASE WHEN {{ n_users }} > 1 THEN {{ table.percentiles }}.{{ ident(row.name ~ end) }} END
+CASE WHEN {{ n_clusters }} > 1 THEN {{ table.percentiles }}.{{ ident(row.name ~ end) }} END
 {%- elif z is not none and standard_error -%}
 {{ value }} {{ "-" if column == "ci_low" else "+" }} {{ z }} * {{ standard_error }}
 {%- else -%} CAST(NULL AS DOUBLE)

@@ -18,6 +18,7 @@ from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.texts.messages import Argument, Command, Message, joined
 
+IN_CLUSTERS = "lists_in_clusters"  # a check that results without intervals, or of clusters, pass
 _ACCEPTED = "accepted"  # the level of findings that a user has accepted
 _OF_ORDER = ("order", "ties", "score_type")  # settings of the order of lists
 # rows of lists; up to here, checks cost less than metrics and fit in memory
@@ -116,12 +117,13 @@ class DataWarnings:
                 yield {**values, **dict(zip(_OF_ORDER, order, strict=True))}
 
     def of_result(
-        self, requests: Sequence[MetricRequest], check: bool | None
+        self, requests: Sequence[MetricRequest], check: bool | None, settled: Set[str] = frozenset()
     ) -> list[SqlmetricsWarning]:
         """Return a warning for each finding in the tables of a result, or for skipped checks.
 
         Args:
             requests: the requests of the result; empty if there is no result.
+            settled: checks that the request has answered.
             check: run data checks; None: only with DuckDB, on lists that the result reads and that
                 are not too long.
         """
@@ -134,6 +136,7 @@ class DataWarnings:
         return [
             finding.warning() if finding.level == "warning" else DataWarning(_unread(finding))
             for finding in self._found(requests)
+            if finding.check not in settled
         ]
 
     def stages(self, requests: Sequence[MetricRequest], check: bool | None) -> set[str]:

@@ -122,7 +122,11 @@ def check_run(
     for sliced in () if trusted else slices:
         if sliced.reads is not None:
             _check_reads(engine, planner, sliced.reads, passed, trusted)
-        for plan, refusal in ((sliced.uneven, _uneven), (sliced.named_missing, _named_missing)):
+        for plan, refusal in (
+            (sliced.uneven, _uneven if sliced.unassigned is None else _uneven_cluster),
+            (sliced.named_missing, _named_missing),
+            (sliced.unassigned, _unassigned),
+        ):
             if plan is None or plan.root.key in passed:
                 continue
             if rows := _records(engine, planner, plan):
@@ -236,6 +240,30 @@ def _uneven(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsErro
         column=attribute.name,
         examples=examples,
         remedy=_one_value(attribute),
+    )
+
+
+def _uneven_cluster(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
+    """Return the error for lists that are in several clusters."""
+    return RowsError(
+        f"{attribute.table}, column {attribute.name}: {rows[0]['n_found']:,} users are in several "
+        "clusters",
+        table=attribute.table,
+        column=attribute.name,
+        examples=[{name: row[name] for name in row if name != "n_found"} for row in rows],
+        remedy="a cluster holds whole lists: name a column with one value per list, or add the "
+        "column to the key",
+    )
+
+
+def _unassigned(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
+    """Return the error for lists without a cluster."""
+    return RowsError(
+        f"{attribute.table}, column {attribute.name}: {rows[0]['n_found']:,} users have no cluster",
+        table=attribute.table,
+        column=attribute.name,
+        examples=[{name: row[name] for name in row if name != "n_found"} for row in rows],
+        remedy="fill in the column; a list that is alone has a cluster of its own",
     )
 
 

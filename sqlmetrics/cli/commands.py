@@ -29,6 +29,7 @@ from sqlmetrics.cli.output import (
     show_rows,
     verify_values,
     write,
+    write_changes,
     write_text,
     write_values,
 )
@@ -202,7 +203,9 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
 @main.command(epilog=_COMPARISON)
 @shared.question_options
 @shared.combinations_option
+@shared.changed_options
 @shared.test_options
+@shared.power_options
 @shared.interval_options
 @shared.resampling_options
 @shared.check_option
@@ -219,7 +222,11 @@ def compare(metrics: tuple[str, ...], **options: Any) -> None:
     a terminal; --columns all shows the others.
     """
     from sqlmetrics.cli.layout import render_comparison
+    from sqlmetrics.stats.decisions import ATTRIBUTE
 
+    if options["worst"] or options["best"]:
+        write_changes(metrics, options)
+        return
     metrics, options = as_recorded("compare", metrics, options)
     how = f"{_test_of(options)}p < {1 - options['confidence']:.3g}"
     options, compute = comparison(metrics, options)
@@ -227,7 +234,8 @@ def compare(metrics: tuple[str, ...], **options: Any) -> None:
     def render(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
         if kind != "table" or options["shown"] is not None:
             return rendered(frame, kind, digits)
-        return render_comparison(frame, digits, 1 - options["confidence"], how)
+        table = render_comparison(frame, digits, 1 - options["confidence"], how)
+        return "\n".join([table.rstrip("\n"), *frame.attrs.get(ATTRIBUTE, ())]) + "\n"
 
     write(options, compute, render=render)
 
@@ -365,6 +373,7 @@ Example:
 @shared.alpha_option
 @shared.test_options
 @shared.confidence_option
+@shared.cluster_option
 @shared.check_option
 @click.option(
     "--no-examples",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.cli import markdown
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from sqlmetrics.evaluator import Evaluator
     from sqlmetrics.run.one_user import User
 
+CHANGED = ("model", "baseline", "value", "baseline_value", "difference")
 _SHOWN = 10  # rows of a stage; --format json has all
 
 
@@ -47,6 +49,55 @@ def explained(evaluator: Evaluator, words: Sequence[str], options: Mapping[str, 
         objects = [_object(one) for one in users]
         return json_text(objects if how_many else objects[0], 2)
     return "\n".join("".join(_sections(one, options["format"])) for one in users)
+
+
+def changed(
+    evaluator: Evaluator, words: Sequence[str], options: Mapping[str, Any], with_lists: bool
+) -> Changes:
+    """Return the users that changed most, and their lists as text.
+
+    Raises:
+        UsageError: options that apply to whole comparisons, or an invalid number of users.
+    """
+    if options["worst"] and options["best"]:
+        raise UsageError("--worst and --best name different users; give one of them")
+    for name in ("by", "by_item", "combinations", "fail_if", "cluster", "power", "detect"):
+        if options[name]:
+            raise UsageError(
+                f"--{name.replace('_', '-')} does not apply to the users of --worst and --best; "
+                "remove it"
+            )
+    given = options["worst"] or options["best"]
+    n = None if given == "all" else int(given) if given.isdecimal() and int(given) else 0
+    if n == 0:
+        raise UsageError(f"--worst and --best take a number of users or all, not {given!r}")
+    asked: dict[str, Any] = {"k": cutoffs_of(options), "baseline": options["baseline"]}
+    best = options["best"] is not None
+    found = evaluator.changed_users(list(words) or None, n, best=best, **asked)
+    keys = [name for name in found.columns if name not in CHANGED]
+    if options["no_examples"]:
+        return Changes(found.drop(columns=keys), "")
+    if n is None or not with_lists:
+        return Changes(found, "")
+    lists = []
+    for row in found.to_dict("records"):
+        user = tuple(row[name] for name in keys)
+        one = evaluator.user(user, list(words), k=asked["k"])
+        models = (row["model"], row["baseline"])
+        shown = {
+            name: rows[rows["model"].astype(str).isin(models)] if len(rows) else rows
+            for name, rows in (("list", one.list), ("missed", one.missed), ("values", one.values))
+        }
+        lists.append("".join(_sections(replace(one, **shown), "table")))  # type: ignore[arg-type]
+    return Changes(found, "\n".join(lists))
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The users that changed most, and their lists as text."""
+
+    frame: pd.DataFrame
+    lists: str
 
 
 def _number(word: str) -> Any:

@@ -326,6 +326,15 @@ confidence_option = _slice(
 )
 
 
+cluster_option = _slice(
+    "--cluster",
+    metavar="COLUMN",
+    help="Column of lists whose values depend on each other, e.g. user_id if a user has several "
+    "lists: of the key, of users, recommendations or interactions. Intervals and tests count "
+    "clusters instead of lists.",
+)
+
+
 def _interval_options(default: str) -> Callable[[Any], Any]:
     return _options(
         _slice(
@@ -335,6 +344,7 @@ def _interval_options(default: str) -> Callable[[Any], Any]:
             help="Kind of confidence interval in ci_low and ci_high.",
         ),
         confidence_option,
+        cluster_option,
     )
 
 
@@ -390,6 +400,35 @@ summary_options = _options(
         is_flag=True,
         help="With --ci bootstrap: also compute intervals for metrics of the whole run (coverage, "
         "…), by recomputing each metric for every resample.",
+    ),
+)
+
+power_options = _options(
+    _metric(
+        "--power",
+        type=float,
+        metavar="P",
+        help="Add the smallest difference that the t-test finds with probability P, e.g. 0.8: mde "
+        "and mde_relative.",
+    ),
+    _metric(
+        "--detect",
+        metavar="DELTA",
+        help="Add the number of users (or clusters) needed to find this difference, e.g. 0.01, or "
+        "1% of the baseline's value.",
+    ),
+)
+
+changed_options = _options(
+    _metric(
+        "--worst",
+        metavar="N|all",
+        help="Show the N users with the largest losses instead, with both lists; all: all users, "
+        "without lists.",
+    ),
+    _metric("--best", metavar="N|all", help="Like --worst, for the largest gains."),
+    _metric(
+        "--no-examples", is_flag=True, help="With --worst or --best, show neither ids nor lists."
     ),
 )
 

@@ -219,6 +219,36 @@ def comparison(
     return {**options, "baseline": table}, compute
 
 
+def write_changes(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Write the users that changed most in a comparison, in tables with their lists.
+
+    Raises:
+        UsageError: options that apply to whole comparisons.
+    """
+    from sqlmetrics.cli.one_user import changed
+
+    for name in ("record", "from_record"):
+        if options[name] is not None:
+            raise UsageError(
+                f"--{name.replace('_', '-')} does not apply to --worst and --best; remove it"
+            )
+    opened, _ = comparison(metrics, options)
+    shows_table = options["output"] in (None, "-")
+    shows_table &= (options["kind"] or default_format()) == "table" and options["shown"] is None
+    lists: list[str] = []
+
+    def compute(evaluator: Evaluator) -> pd.DataFrame:
+        found = changed(evaluator, metrics, options, shows_table)
+        lists.append(found.lists)
+        return found.frame
+
+    def render(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
+        text = rendered(frame, kind, digits)
+        return f"{text}\n{lists[0]}" if kind == "table" and lists[0] else text
+
+    write(opened, compute, render=render)
+
+
 def _write_with_spark(
     options: Mapping[str, Any], write_parquet: Callable[[Any, str], None]
 ) -> None:

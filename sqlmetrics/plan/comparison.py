@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.plan.clusters import not_tested
 from sqlmetrics.plan.resampling import percentiles, resampled_means
 from sqlmetrics.plan.result_rows import Shares, ended, row_groups, rows_of_shares
 from sqlmetrics.plan.results import Results
@@ -38,6 +39,8 @@ def comparison(results: Results, baseline: str, test: str) -> Plan:
         UsageError: as for `check_comparable`.
     """
     check_comparable(results)
+    if results.clusters is not None:
+        not_tested(test)
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in results.wide.tables}
     for position, request in enumerate(results.requests, start=1):
         name, column = results.wide.home(request)
@@ -55,7 +58,8 @@ def comparison(results: Results, baseline: str, test: str) -> Plan:
     for name, table in results.wide.tables.items():
         reads, tables = shares.setdefault(table.share, ({}, []))
         compared = _compared(results, table, baseline, rows[name], test)
-        known: dict[str, Any] = dict.fromkeys(("percentiles", "extremes", "signed_ranks"))
+        parts = ("percentiles", "extremes", "signed_ranks", "clusters")
+        known: dict[str, Any] = dict.fromkeys(parts)
         known["rows"] = rows[name]
         for part, node in compared.items():
             known[part] = new_name(node.name, reads)
@@ -69,6 +73,8 @@ def comparison(results: Results, baseline: str, test: str) -> Plan:
         columns += ["interval_low", "interval_high"]
     if test in ("randomization", "bootstrap"):
         columns += ["n_extreme", "n_resamples"]
+    if results.clusters is not None:
+        columns += ["n_clusters", "standard_error"]
     names = ["position", *(["convention"] if results.with_convention else []), *columns]
     if test == "wilcoxon":
         columns += ["n_nonzero", "positive_ranks", "negative_ranks", "tie_term"]
@@ -87,17 +93,44 @@ def comparison(results: Results, baseline: str, test: str) -> Plan:
     return ended(results, comparison_rows, columns, [*slices, "position", "model"])
 
 
+def changes(results: Results, baseline: str, n: int | None, by_gain: bool) -> Plan:
+    """Plan the users with the largest losses, or gains, of every model by the only request.
+
+    `n` is the number of users of each model; None for all, in the same order.
+    """
+    check_comparable(results)
+    (request,) = results.requests
+    name, column = results.wide.home(request)
+    pairs = _pairs(results, results.wide.tables[name], baseline)
+    return Plan(
+        results.of_users_planner.rendered(
+            "user/changes",
+            {"pairs": pairs},
+            column=column.name,
+            n=n,
+            by_gain=by_gain,
+            low_is_better=request.higher_is_better is False,
+        ),
+        results.warnings,
+    )
+
+
+def _pairs(results: Results, table: WideTable, baseline: str) -> Node:
+    """Plan the values of every model beside those of the baseline, and their difference."""
+    return results.of_users_planner.rendered(
+        "pairs", {"per_user": table.node}, often=True, names=table.names, baseline=baseline
+    )
+
+
 def _compared(
     results: Results, table: WideTable, baseline: str, rows: Sequence[Mapping[str, Any]], test: str
 ) -> dict[str, Node]:
     """Plan the statistics of the differences in one audience: totals and inputs of the test."""
     planner = results.planner
     names = table.names
-    pairs = results.of_users_planner.rendered(
-        "pairs", {"per_user": table.node}, often=True, names=names, baseline=baseline
-    )
+    pairs = _pairs(results, table, baseline)
     parts = [f"{name}{end}" for name in names for end in ("", "_baseline", "_difference")]
-    sliced = results.sliced_values(pairs, parts)
+    sliced = results.clustered_values(pairs, parts)
     low = {row["name"]: row["low_is_better"] for row in rows}
     columns = [{"name": name, "low_is_better": low[name]} for name in names]
     groups: dict[str, Any] = {"groups": results.groups}
@@ -105,6 +138,10 @@ def _compared(
     totals = planner.rendered("difference_totals", reads, columns=columns, **groups)
     compared = {"totals": totals}
     differences = [f"{name}_difference" for name in names]
+    if results.clusters is not None:
+        compared["clusters"] = results.clusters.errors(
+            sliced, results.groups, [(name, "") for name in differences]
+        )
     if "bootstrap" in (results.interval.kind, test):
         resampled = resampled_means(results, sliced, differences)
     if results.interval.kind == "bootstrap":

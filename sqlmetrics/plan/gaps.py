@@ -51,7 +51,7 @@ class GapTable:
                 of_gap = {"name": column, "grain": "gap", "gap": number}
                 parts = {"varied": column in self.varied, "tested": column in self.tested}
                 of_gaps.append({**row, **of_gap, **parts})
-        return {"name": name, "rows": of_gaps, "percentiles": "", "over_runs": ""}
+        return {"name": name, "rows": of_gaps, "percentiles": "", "over_runs": "", "clusters": ""}
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class Gaps:
 
     `gaps` are the names of the gaps; `groups` the columns that values are grouped by, without
     `columns`, the columns with the names of slices; `slice_names` has these names; `interval` is
-    the interval of the result.
+    the interval of the result; `cluster` the
+    column of clusters, if any.
     """
 
     planner: Planner
@@ -69,6 +70,7 @@ class Gaps:
     columns: Sequence[SliceColumn]
     slice_names: Node
     interval: Interval
+    cluster: str | None = None
 
     def below(
         self,
@@ -77,6 +79,7 @@ class Gaps:
         means: Sequence[str],
         resampled: Node | None,
         groups_of_users: Node | None = None,
+        per_user: Node | None = None,
     ) -> GapTable:
         """Plan the gaps of one wide table.
 
@@ -86,6 +89,7 @@ class Gaps:
             means: the names of those that have values in resamples.
             resampled: the values in resamples, if there are intervals.
             groups_of_users: the sums of groups of users, which change their slices.
+            per_user: the rows of users, with their clusters, if there are clusters.
         """
         reads = {"slice_gaps": self._gaps_of(values, columns)}
         of_means = self._names(means)
@@ -103,8 +107,13 @@ class Gaps:
             )
             permuted_gaps = self._gaps_of(permuted, _same(means), "resample")
             of_slices = {"slice_gaps": reads["slice_gaps"], "permuted_gaps": permuted_gaps}
+            if per_user is not None:
+                homes = {"per_user": per_user, "named_slices": self._named_slices()}
+                of_slices["split_clusters"] = self._rendered(
+                    "split_clusters", homes, cluster=self.cluster
+                )
             reads["gap_p_values"] = self._rendered(
-                "gap_p_values", of_slices, gap_of_column=of_means
+                "gap_p_values", of_slices, gap_of_column=of_means, clustered=per_user is not None
             )
         varied = [*of_means] if "gap_widths" in reads else []
         tested = [*of_means] if "gap_p_values" in reads else []

@@ -14,6 +14,7 @@ from sqlmetrics.errors import MissingTableError, TemplateError, UsageError, left
 from sqlmetrics.metrics.definitions import Cutoffs, Definitions, Metrics
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import Value
+from sqlmetrics.plan.clusters import Clusters, attribute_of_clusters
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results, results_of
 from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
@@ -40,6 +41,7 @@ class Request:
     combinations: bool = False
     gap: Names = None
     interval: Interval = field(default_factory=Interval)
+    cluster: str | None = None
     skip_missing: bool = False
     per_user: bool = False
     long: bool = False
@@ -69,7 +71,7 @@ _INTERVAL = {
 }  # fmt: skip
 _PER_USER = ("by", "by_item", "skip_missing", "long")
 _MOST_COMBINED = 10  # columns; each further one doubles the number of subsets
-_SUMMARY = ("by", "by_item", "combinations", "gap", *_INTERVAL, "skip_missing")
+_SUMMARY = ("by", "by_item", "combinations", "gap", *_INTERVAL, "cluster", "skip_missing")
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Resolved:
         gaps: how to sum up differences between the slices.
         of_slices: the values of the settings of slices.
         interval: the confidence interval of every value.
+        cluster: the column of lists that are not independent; None if all are.
         warnings: warnings about omitted metrics.
     """
 
@@ -94,6 +97,7 @@ class Resolved:
     gaps: tuple[str, ...]
     of_slices: Mapping[str, Value]
     interval: Interval
+    cluster: Attribute | None
     warnings: tuple[Message, ...]
 
     @property
@@ -108,10 +112,11 @@ class Resolved:
              tuple(one.params.items()), one.bins, one.levels)
             for one in self.attributes
         )  # fmt: skip
+        cluster = self.cluster and (self.cluster.name, self.cluster.table)
         of_slices = tuple(self.of_slices.items())
         return (
             requests, self.with_convention, attributes, self.combinations, self.gaps, of_slices,
-            self.interval, self.warnings,
+            self.interval, cluster, self.warnings,
         )  # fmt: skip
 
     def results(self, planner: Planner) -> Results:
@@ -119,6 +124,9 @@ class Resolved:
         slicing = None
         if self.attributes:
             slicing = Slicing(planner, self.attributes, self.combinations, self.of_slices)
+        clusters = None
+        if self.cluster is not None:
+            clusters = Clusters.of(planner, self.cluster, self.of_slices)
         return results_of(
             planner,
             list(self.requests),
@@ -127,6 +135,7 @@ class Resolved:
             interval=self.interval,
             warnings=self.warnings,
             gaps=self.gaps,
+            clusters=clusters,
         )
 
 
@@ -147,7 +156,7 @@ class Reads:
 
 @dataclass(frozen=True)
 class Sliced:
-    """An attribute to slice by, and the queries that check it.
+    """An attribute to slice by, or the column of clusters, and the queries that check it.
 
     Attributes:
         attribute: the attribute of users or items.
@@ -155,12 +164,14 @@ class Sliced:
         uneven: the query for users with several values of a column; None if these are allowed.
         named_missing: the query for values that are the name of rows without a value; None for
             columns that are not text.
+        unassigned: the query for users without a cluster; None for slices.
     """
 
     attribute: Attribute
     reads: Reads | None
     uneven: Plan | None
     named_missing: Plan | None
+    unassigned: Plan | None = None
 
 
 @dataclass(frozen=True)
@@ -174,6 +185,8 @@ class PlannedRun:
         slices: the attributes to slice by, with their checks.
         of_users: for comparisons, the queries whose rows of users are needed.
         gaps: how differences between the slices are summed up.
+        cluster: the column of clusters, with its checks.
+        assumes_independence: whether its intervals or tests assume that lists are independent.
         names: the names of columns of the result that the statement cannot use, by those that it
             uses.
     """
@@ -184,7 +197,14 @@ class PlannedRun:
     slices: tuple[Sliced, ...] = ()
     of_users: tuple[Node, ...] = ()
     gaps: tuple[str, ...] = ()
+    cluster: Sliced | None = None
+    assumes_independence: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def checked(self) -> list[Sliced]:
+        """Return the columns whose values are checked: those of slices and of clusters."""
+        return [*self.slices, *([self.cluster] if self.cluster else [])]
 
 
 def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resolved:
@@ -230,8 +250,11 @@ def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resol
         _gaps(asked, attributes),
         definitions.values,
         asked.interval,
+        None if asked.cluster is None else attribute_of_clusters(
+            asked.cluster, definitions.catalog, planner.tables, planner.user_keys
+        ),
         warnings,
-    )
+    )  # fmt: skip
 
 
 def _gaps(asked: Request, attributes: Sequence[Attribute]) -> tuple[str, ...]:
@@ -289,6 +312,8 @@ def planned(results: Results, plan: Plan) -> PlannedRun:
         slices_of(results.slicing),
         tuple(results.of_users),
         tuple(results.gaps),
+        _clustered(results),
+        results.clusters is None,
     )
 
 
@@ -311,6 +336,18 @@ def reads_of(
 def slices_of(slicing: Slicing | None) -> tuple[Sliced, ...]:
     """Find the queries that check the attributes to slice by."""
     return tuple(_sliced(slicing, attribute) for attribute in slicing.attributes) if slicing else ()
+
+
+def _clustered(results: Results) -> Sliced | None:
+    """Find the queries that check the clusters of a result."""
+    clusters = results.clusters
+    if clusters is None:
+        return None
+    attribute, uneven = clusters.attribute, None
+    if clusters.node is not None:
+        uneven = Slicing(results.planner, [attribute], False, {}).uneven(attribute)
+    audiences = [table.everybody for table in results.wide.tables.values()]
+    return Sliced(attribute, None, uneven, None, clusters.unassigned(audiences))
 
 
 def _sliced(slicing: Slicing, attribute: Attribute) -> Sliced:

@@ -44,6 +44,7 @@ def resample_groups(
         names=names,
         weights=weights,
         counted=bool(results.gaps),
+        cluster=results.clusters and results.clusters.column,
         **results.interval.draws,
     )
 

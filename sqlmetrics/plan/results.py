@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
+from sqlmetrics.plan.clusters import Clusters
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.sliced import ItemSlices
 from sqlmetrics.plan.slices import SliceColumn, Slicing
@@ -36,6 +37,7 @@ class Results:
         item_slices: the slices of items, if items are sliced.
         slice_columns: the columns with the names of slices.
         names: the names of slices, by the names of their tables.
+        clusters: the clusters of lists, if they are not independent.
     """
 
     planner: Planner
@@ -52,6 +54,7 @@ class Results:
     item_slices: ItemSlices | None = None
     slice_columns: Sequence[SliceColumn] = ()
     names: Mapping[str, Node] = field(default_factory=dict)
+    clusters: Clusters | None = None
 
     @property
     def groups(self) -> list[str]:
@@ -74,7 +77,8 @@ class Results:
     def of_users(self) -> list[Node]:
         """Return the nodes of per-user values, slices of users and slice names."""
         tables = [table.node for table in self.wide.tables.values()]
-        return [*tables, *(self.slices or ()), *self.names.values()]
+        clusters = [self.clusters.node] if self.clusters and self.clusters.node else []
+        return [*tables, *(self.slices or ()), *self.names.values(), *clusters]
 
     @property
     def of_everybody(self) -> list[Node]:
@@ -131,6 +135,13 @@ class Results:
             names={**self.names, columns[0].table: names},
         )
 
+    def clustered_values(self, values: Node, columns: Sequence[str]) -> Node:
+        """Add the clusters, if any, to the values of users, and repeat these for every slice."""
+        if self.clusters is not None and self.clusters.node is not None:
+            values = self.clusters.added(values, self.of_users_planner.keys.lists, columns)
+            columns = [*columns, self.clusters.column]
+        return self.sliced_values(values, columns)
+
     def sliced_values(self, values: Node, columns: Sequence[str]) -> Node:
         """Repeat the values of a user for every slice of the user."""
         if self.slicing is None or self.slices is None:
@@ -158,6 +169,7 @@ def results_of(
     interval: Interval | None = None,
     warnings: tuple[Message, ...] = (),
     gaps: Sequence[str] = (),
+    clusters: Clusters | None = None,
 ) -> Results:
     """Plan the values of requests, over all users or per slice.
 
@@ -194,6 +206,7 @@ def results_of(
         slicing,
         item_slices=item_slices,
         slice_columns=of_lists,
+        clusters=clusters,
     )
     if slicing is not None and slicing.of_users:
         results = results.sliced(slicing)

@@ -258,11 +258,13 @@ def by_user(
     slices: tuple[Node, Node] | None = None,
     users: Node | None = None,
     interval: Interval | None = None,
+    cluster: str | None = None,
 ) -> tuple[Planner, SlicedStages]:
     """Return a planner for values of a run, in which a population of lists replaces a model.
 
     A population is a model within a slice of its users, or within a resample of them. `slices` are
-    the members of the slices and their names, `users` the resampled users for `interval`.
+    the members of the slices and their names, `users` the resampled users for `interval`, with the
+    column `cluster`, if any.
     """
     more: dict[str, Node] = {}
     context: dict[str, Any] = {"slices": [], "resampled": interval is not None}
@@ -270,7 +272,7 @@ def by_user(
         more |= {"slices": slices[0], "slice_names": slices[1]}
         context["slices"] = [column.column for column in slicing.columns(of_users=True)]
     if interval is not None and users is not None:
-        groups = base.rendered("user_groups", {"members": users}, **interval.draws)
+        groups = base.rendered("user_groups", {"members": users}, cluster=cluster, **interval.draws)
         half_samples = base.rendered("half_samples", {"user_groups": groups}, **interval.draws)
         more |= {"user_groups": groups, "half_samples": half_samples}
         context |= interval.draws

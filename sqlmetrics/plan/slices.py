@@ -65,7 +65,7 @@ _ITEM_TABLES = ("items", "interactions")
 # columns of results
 _TAKEN = [
     "model", "convention", "metric", "k", "value", "n_users", "std", "ci_low", "ci_high",
-    "n_runs", "std_runs",
+    "n_runs", "std_runs", "n_clusters", "standard_error",
     "baseline", "baseline_value", "difference", "relative", "wins", "ties", "losses", "test",
     "p_value", "p_adjusted", "effect_size",
     # further columns in the queries of comparisons
@@ -163,6 +163,27 @@ def attributes_of(
     return attributes
 
 
+def attribute_of_users(
+    name: str,
+    option: str,
+    catalog: Catalog,
+    tables: Mapping[str, Table],
+    user_keys: Sequence[str],
+) -> Attribute:
+    """Find the column of the key, or the attribute, that another option than `by` names.
+
+    Raises:
+        UsageError: the name is unknown or ambiguous.
+        MissingTableError: the table of the column was not given.
+    """
+    (name,) = _names(name, option)
+    own = next((key for key in user_keys if key.lower() == name.lower()), None)
+    if own is not None:
+        return Attribute(own, "users")
+    _key(name, option, tables, user_keys)  # model and run are not attributes
+    return _attribute(name, option, catalog, tables, user_keys)
+
+
 def _names(names: str | Iterable[str] | None, option: str) -> list[str]:
     if names is None:
         return []
@@ -248,7 +269,7 @@ def _attribute(
         is_new = name.isidentifier() and not _is_slip(name, catalog.slices)
         if is_new and home in tables and _only_named(tables[home]):
             return _column(home, name, name, option, tables)  # the name declares the column
-        raise _unknown(name, of_items, catalog, tables)
+        raise _unknown(name, option, catalog, tables)
     if call.cutoff is not None:
         raise UsageError(f"{option}: {name}: slices have no cutoffs; remove @k")
     for param in (param for param, _ in call.params if param not in template.params):
@@ -342,9 +363,8 @@ def columns_there(
         yield source, column
 
 
-def _unknown(
-    name: str, of_items: bool, catalog: Catalog, tables: Mapping[str, Table]
-) -> UsageError:
+def _unknown(name: str, option: str, catalog: Catalog, tables: Mapping[str, Table]) -> UsageError:
+    of_items = option == "by_item"
     owners = [t for t in (_ITEM_TABLES if of_items else _USER_TABLES) if t in tables]
     columns = {owner: list(tables[owner].sources[0].types) for owner in owners}
     slices = [
@@ -366,7 +386,8 @@ def _unknown(
         hint = Message(hint, f"; the table {absent} was not given (", give(absent), ")")
     there = [f"columns of {owner}: {listed(names)}" for owner, names in columns.items()]
     known_names = "; ".join([*there, f"slices: {', '.join(slices)}"])
-    return UsageError(f"by: unknown column or slice {name!r}", hint, f"; {known_names}")
+    where = "by" if of_items else option
+    return UsageError(f"{where}: unknown column or slice {name!r}", hint, f"; {known_names}")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlmetrics.plan.gaps import Gaps, GapTable
@@ -14,31 +15,39 @@ from sqlmetrics.plan.values import Wide, wide_tables
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
 from sqlmetrics.stats.gates import OF_RUNS
 from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.stats.student import quantile_series
 
 
 def summary(results: Results) -> Plan:
     """Plan the mean (or run value) of every metric and cutoff, one row each."""
     wide, totals, below = _totals(results)
+    clustered = results.clusters is not None
+    by_clusters = clustered and results.interval.kind == "normal"
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in wide.tables}
     for position, request in enumerate(results.requests, start=1):
         name, column = wide.home(request)
         label = {"metric": request.name, "convention": request.convention}
         row = {**vars(column), **label, "position": position}
-        of_run = column.grain == "run" and results.interval.of_runs and not column.standard_error
-        if column.weight or of_run:
+        of_run = column.grain == "run" and results.interval.of_runs
+        if clustered:
+            row["standard_error"] = ""  # that of a metric assumes independent lists
+        if column.weight or (of_run and not row["standard_error"]):
             row["standard_error"] = f"{column.name}_standard_error"
         rows[name].append(row)
     shares: Shares = {}
     for name, table in wide.tables.items():
         reads, tables = shares.setdefault(table.share, ({}, []))
-        known: dict[str, Any] = {"rows": rows[name], "percentiles": "", "over_runs": ""}
+        known: dict[str, Any] = dict.fromkeys(("percentiles", "over_runs", "clusters"), "")
+        known["rows"] = rows[name]
         for part, node in totals[name].items():
             known[part] = new_name(node.name, reads)
             reads[known[part]] = node
         tables.append(known)
         if name in below:
             tables.append(below[name].table(rows[name], reads))
-    numbers = ["value", "n_users", "std", "ci_low", "ci_high"]
+    numbers = ["value", "n_users", "std"]
+    numbers += ["standard_error"] if by_clusters else ["ci_low", "ci_high"]
+    numbers += ["n_clusters"] if clustered else []
     numbers += OF_RUNS if results.are_over_runs else []
     numbers += ["gap", "p_value"] if results.gaps else []
     columns = ["metric", "k", *numbers]
@@ -52,14 +61,35 @@ def summary(results: Results) -> Plan:
         z=None if results.interval.kind == "none" else results.interval.z,
         with_convention=results.with_convention,
     )
+    if by_clusters:
+        columns = [name for name in columns if name != "standard_error"]
+        summary_rows = _with_intervals(results, summary_rows, columns)
+        place = columns.index("std") + 1
+        columns = [*columns[:place], "ci_low", "ci_high", *columns[place:]]
     slices = [column.column for column in results.slice_columns]
     models = [name for name in results.groups if name not in slices]
     order = [*models, *(["gap"] if results.gaps else []), *slices, "position"]
     columns = [name for name in columns if name != "gap"]
-    return ended(results, summary_rows, columns, order, _note(results.interval), results.gaps)
+    note = _note(results.interval, clustered)
+    return ended(results, summary_rows, columns, order, note, results.gaps)
 
 
-def _note(interval: Interval) -> str:
+def _with_intervals(results: Results, rows: Node, columns: Sequence[str]) -> Node:
+    """Plan the intervals of rows whose standard errors are those of clusters."""
+    labels = ["position", *(["convention"] if results.with_convention else [])]
+    return results.planner.rendered(
+        "cluster_intervals",
+        {"rows": rows},
+        names=[*results.groups, *labels, *columns],
+        z=results.interval.z,
+        series=quantile_series(results.interval.confidence),
+    )
+
+
+def _note(interval: Interval, clustered: bool) -> str:
+    if interval.kind == "normal" and clustered:
+        share = f"{100 * interval.confidence:g} %"
+        return f"the {share} interval is that of Student's t with n_clusters - 1 degrees of freedom"
     if interval.kind == "normal":
         return f"the interval is value ± {interval.z} standard errors"
     if interval.kind == "bootstrap":
@@ -80,8 +110,9 @@ def _totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[st
     wide = results.wide
     totals: dict[str, dict[str, Node]] = {}
     below: dict[str, GapTable] = {}
+    clustered = results.clusters is not None
     for name, table in wide.tables.items():
-        sliced = results.sliced_values(table.node, table.names)
+        sliced = results.clustered_values(table.node, table.names)
         reads, homes = {"per_user": sliced}, {}
         if lacks_groups(results):
             homes = group_homes(results, table)
@@ -97,6 +128,10 @@ def _totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[st
             z=results.interval.z,
         )
         totals[name] = {"name": aggregates}
+        if results.clusters is not None:
+            totals[name]["clusters"] = results.clusters.errors(
+                sliced, results.groups, [(column.name, column.weight) for column in valued]
+            )
         if table.by_run is not None:
             by_run = results.sliced_values(table.by_run, ["run", *table.names])
             over_runs = _spread(results).of_users(by_run, columns, results.interval.z)
@@ -111,7 +146,7 @@ def _totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[st
             groups_of_users = resample_groups(results, sliced, means, weights) if means else None
             values = {column.name: f"{column.name}_value" for column in valued}
             below[name] = _gaps(results).below(
-                aggregates, values, means, resampled, groups_of_users
+                aggregates, values, means, resampled, groups_of_users, sliced if clustered else None
             )
     if results.of_runs:
         of_runs, tables, gaps = _run_totals(results)
@@ -132,8 +167,11 @@ def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dic
             of_users=True,
             member_keys=results.own_user_keys,
         )
+        clusters, cluster = results.clusters, None
+        if clusters is not None:
+            users, cluster = clusters.added(users, planner.user_keys, []), clusters.column
         resampling, resamples = by_user(
-            planner, results.slicing, results.slices, users, results.interval
+            planner, results.slicing, results.slices, users, results.interval, cluster
         )
         resampled = wide_tables(resampling, results.of_runs)
     per_slice = planner
@@ -147,7 +185,10 @@ def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dic
         reads = {"per_model": table.node}
         if results.slices is not None:
             reads["populations"] = populations.populations(table.values)
-        own = table.names
+        clustered = results.clusters is not None
+        # errors of a metric's own assume independent lists
+        dropped = "standard_error" if clustered else ""
+        own = [column.name for column in table.columns if column.part != dropped]
         varied: list[str] = []
         if resampled is not None:
             reads["resampled_values"] = resampled.tables[name].node
@@ -155,10 +196,10 @@ def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dic
             varied = [
                 column.name
                 for column in table.columns
-                if column.part == "value" and not column.standard_error
+                if column.part == "value" and (clustered or not column.standard_error)
             ]
         node = table.node
-        if results.slices is not None or varied:
+        if results.slices is not None or varied or own != table.names:
             node = planner.rendered(
                 "totals_of_runs",
                 reads,
@@ -190,9 +231,11 @@ def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dic
 def _gaps(results: Results) -> Gaps:
     groups = [name for name in results.groups if name == "model"]
     (names,) = results.names.values()
+    cluster = None if results.clusters is None else results.clusters.column
     return Gaps(
-        results.planner, results.gaps, groups, results.slice_columns, names, results.interval
-    )
+        results.planner, results.gaps, groups, results.slice_columns, names, results.interval,
+        cluster,
+    )  # fmt: skip
 
 
 def _spread(results: Results) -> Spread:

@@ -14,6 +14,7 @@ from sqlmetrics.errors import DataError, MissingTableError, UsageError, suggesti
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.requests import MetricRequest, cutoff_context
 from sqlmetrics.metrics.spec import MetricSpec
+from sqlmetrics.plan.clusters import not_tested
 from sqlmetrics.plan.comparison import comparison
 from sqlmetrics.plan.planner import Planner, without_credit
 from sqlmetrics.plan.results import Results, results_of
@@ -66,6 +67,7 @@ class Question:
     correction: str = "holm"
     alpha: float = 0.05
     confidence: float = 0.95
+    cluster: str | None = None
     skip_missing: bool = False
 
     def __post_init__(self) -> None:
@@ -73,6 +75,8 @@ class Question:
         if not isinstance(self.alpha, int | float) or not 0 < self.alpha < 1:
             raise UsageError(f"alpha must be between 0 and 1, not {self.alpha!r}")
         paired_tests.check_scipy(test=self.test, interval="normal")
+        if self.cluster is not None:
+            not_tested(self.test)
 
 
 @dataclass
@@ -240,6 +244,7 @@ class Study:
             with_convention=of.with_convention,
             slicing=slicing,
             interval=of.interval,
+            clusters=of.clusters,
         )
 
     # ---- comparisons ---------------------------------------------------------------------------

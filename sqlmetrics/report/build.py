@@ -139,9 +139,12 @@ def _facts(
     ]
     how = study.how
     if study.values["ci_low"].notna().any():
-        facts.append(
-            ("Confidence intervals", f"{100 * how.confidence:g} %, value ± z standard errors")
-        )
+        error = "z standard errors" if how.cluster is None else "t standard errors of clusters"
+        facts.append(("Confidence intervals", f"{100 * how.confidence:g} %, value ± {error}"))
+    if how.cluster is not None:
+        n_clusters = study.at_main["n_clusters"].dropna()
+        count = f", at least {int(n_clusters.min()):,}" if len(n_clusters) else ""
+        facts.append(("Clusters", f"{how.cluster}{count}"))
     if low_is_good := [
         label(request) for request in study.main if request.higher_is_better is False
     ]:

@@ -9,7 +9,9 @@ import pandas as pd
 
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.report.analysis import Study, label
-from sqlmetrics.stats.paired_tests import adjusted_within
+from sqlmetrics.stats.paired_tests import adjusted_within, n_tests
+from sqlmetrics.stats.power import Power, smallest_difference
+from sqlmetrics.stats.student import special
 
 if TYPE_CHECKING:
     from sqlmetrics.metrics.conventions import Convention
@@ -59,13 +61,28 @@ def _verdict(study: Study, second: str, name: str) -> str:
     p_values = of_primary["p_value"].to_numpy("float64")
     corrected_of = adjusted_within(of_primary, p_values, study.how.correction)
     corrected = float(corrected_of[(of_primary["model"] == second).to_numpy()][0])
+    n_corrected = n_tests(of_primary, p_values, study.how.correction)[0]
+    unseen = _unseen(study, tested.iloc[0], alpha / n_corrected)
     if p_value < alpha <= corrected:
         return (
             f"; the difference is not significant after correction ({_p(corrected)}; "
-            f"{_p(p_value)} without correction)"
+            f"{_p(p_value)} without correction){unseen}"
         )
-    kind = "significant" if corrected < alpha else "not significant"
-    return f"; the difference is {kind} ({_p(corrected)})"
+    if corrected < alpha:
+        return f"; the difference is significant ({_p(corrected)})"
+    return f"; the difference is not significant ({_p(corrected)}){unseen}"
+
+
+def _unseen(study: Study, row: pd.Series[Any], level: float) -> str:
+    """Return the smallest difference that the test could find; empty if that is unknown."""
+    unit = "users" if study.how.cluster is None else "clusters"
+    count = int(row[f"n_{unit}"])
+    width = float(row["ci_high"]) - float(row["ci_low"])
+    quantile = special("the t-test").stdtrit(count - 1, (1 + study.how.confidence) / 2)
+    smallest = smallest_difference(width / 2 / quantile, count, level, Power().power)
+    if pd.isna(smallest):
+        return ""
+    return f"; with these {count:,} {unit}, only differences above {_number(smallest)} would show"
 
 
 def _p(value: float) -> str:

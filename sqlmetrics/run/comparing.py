@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -9,14 +10,17 @@ from typing import TYPE_CHECKING
 from sqlmetrics.errors import UsageError, callers_level, suggestion
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import parse_spec
-from sqlmetrics.plan.comparison import check_comparable, comparison
+from sqlmetrics.plan.comparison import changes, check_comparable, comparison
 from sqlmetrics.plan.request import Request, planned, reads_of, resolve
 from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.run import gating
 from sqlmetrics.run.path import evaluate, own_templates_named, present, ready, results, validate
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats import paired_tests
+from sqlmetrics.stats.decisions import ATTRIBUTE as DECISIONS
+from sqlmetrics.stats.decisions import decisions
 from sqlmetrics.stats.gates import COMPARISON, check_known
+from sqlmetrics.stats.power import Power
 from sqlmetrics.texts.messages import SEVERAL_MODELS, Argument, Message
 from sqlmetrics.texts.wording import listed
 
@@ -30,7 +34,7 @@ _SEVERAL = Message(
 
 @dataclass(frozen=True)
 class Testing:
-    """The significance test; see `Evaluator.compare` for the attributes.
+    """The significance test, and its power; see `Evaluator.compare` for the attributes.
 
     Raises:
         UsageError: the test or correction is unknown, or scipy is not installed.
@@ -39,6 +43,7 @@ class Testing:
     test: str = "t"
     correction: str = "holm"
     interval: str = "normal"
+    power: Power | None = None
 
     def __post_init__(self) -> None:
         paired_tests.checked(test=self.test, correction=self.correction)
@@ -88,7 +93,10 @@ def compare(
             computed = [(request.name, request.k) for request in of.requests]
             attributes = () if of.slicing is None else of.slicing.attributes
             slices = gating.columns_of_slices(session, attributes)
-            check_known(gates, computed, others, interval=testing.interval, slices=slices)
+            check_known(
+                gates, computed, others, interval=testing.interval, slices=slices,
+                further=_further(asked, testing),
+            )  # fmt: skip
         run = planned(of, comparison(of, chosen, testing.test))
         frame = session.engine.comparison(ready(session, run), run.of_users, callers_level())
     frame = present(session, frame, run)
@@ -96,13 +104,25 @@ def compare(
     place = leading.index("k") + 1
     frame = frame[[*leading[:place], "model", *leading[place:]]]
     frame["model"] = frame["model"].astype(str)  # the baseline is a text, too
+    power = testing.power
+    if power is None and importlib.util.find_spec("scipy") is not None:
+        power = Power()  # for the decisions
     frame = paired_tests.finished(
         frame,
         test=testing.test,
         interval=testing.interval,
         confidence=asked.interval.confidence,
         correction=testing.correction,
+        power=power,
     )
+    if power is not None:
+        better = {request.name: request.higher_is_better for request in of.requests}
+        sentences = decisions(
+            frame, better, 1 - asked.interval.confidence, power, testing.correction
+        )
+        if testing.power is None:
+            frame = frame.drop(columns=["mde", "mde_relative"])
+        frame.attrs[DECISIONS] = sentences
     return gating.passed(session, frame, gates, COMPARISON)
 
 
@@ -117,6 +137,44 @@ def _check_over_runs(of_lists: Sequence[Attribute]) -> None:
             "by: models are compared by the means of users over all runs; omit run, or use "
             "evaluate for a row per run"
         )
+
+
+def changed_users(
+    session: Session, asked: Request, baseline: str | None, n: int | None, by_gain: bool
+) -> pd.DataFrame:
+    """Return the users with the largest losses or gains; see `Evaluator.changed_users`."""
+    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+        raise UsageError(f"n must be a whole number of at least 1, not {n!r}")
+    if not session.engine.fetches_users:
+        raise UsageError("users cannot be collected from Spark into this process; use compare")
+    with own_templates_named(session):
+        of = results(session, asked)
+        check_comparable(of)
+        if len(of.requests) != 1:
+            raise UsageError("name one metric with one cutoff, such as ndcg@10, to find users by")
+        (request,) = of.requests
+        if request.higher_is_better is None:
+            raise UsageError(
+                f"{request.spec}: neither higher nor lower values are better, so that no user has "
+                "lost or gained"
+            )
+        chosen = _baseline(session, baseline, of.requests)
+        run = replace(planned(of, changes(of, chosen, n, by_gain)), assumes_independence=False)
+        frame = session.engine.frame(ready(session, run))
+    frame["model"] = frame["model"].astype(str)
+    frame.insert(list(frame.columns).index("value"), "baseline", chosen)
+    return frame
+
+
+def _further(asked: Request, testing: Testing) -> list[str]:
+    """Return the columns of a comparison that only some arguments give."""
+    power = testing.power
+    clusters = [] if asked.cluster is None else ["n_clusters"]
+    if power is None:
+        return clusters
+    unit = "users" if asked.cluster is None else "clusters"
+    needed = [] if power.detect is None else [f"{unit}_needed"]
+    return [*clusters, "mde", "mde_relative", *needed]
 
 
 def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricRequest]) -> str:

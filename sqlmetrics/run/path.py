@@ -39,6 +39,7 @@ from sqlmetrics.run import gating
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.stats.gates import EVALUATION, Gate, check_known
+from sqlmetrics.stats.intervals import FEW_CLUSTERS
 from sqlmetrics.texts.messages import Command, Message
 from sqlmetrics.texts.wording import listed
 
@@ -161,10 +162,14 @@ def plan(session: Session, asked: Request) -> PlannedRun:
     def new() -> PlannedRun:
         results = resolved.results(planner)
         if not asked.per_user:
-            return planned(results, summary(results))
+            run = planned(results, summary(results))
+            return (
+                run if asked.interval.kind != "none" else replace(run, assumes_independence=False)
+            )
         columns = value_columns(results, asked.long).items()
         names = {column: name for name, column in columns if name != column}
-        return replace(planned(results, per_user_plan(results, asked.long)), names=names)
+        run = planned(results, per_user_plan(results, asked.long))
+        return replace(run, names=names, assumes_independence=False)
 
     return planner.once((asked.per_user, asked.long, *resolved.identity), new)
 
@@ -177,7 +182,7 @@ def ready(session: Session, run: PlannedRun) -> Plan:
     """
     session.ran(run)
     _note_folders(session, run)
-    validate(session, run.reads, run.slices)
+    validate(session, run.reads, run.checked)
     session.warn(run.plan.warnings)
     if session.engine.embedded is not None:
         assert session.call is not None
@@ -208,7 +213,7 @@ def validate(session: Session, reads: Iterable[Reads], slices: Iterable[Sliced] 
 
 
 def present(session: Session, rows: Frame, run: PlannedRun) -> Frame:
-    """Return the rows of a result, and warn about empty slices, and small ones with a gap.
+    """Return the rows of a result, and warn about slices and clusters that are empty or few.
 
     Also warn about values of the user's own metrics outside the range that the template declares.
     """
@@ -223,7 +228,26 @@ def present(session: Session, rows: Frame, run: PlannedRun) -> Frame:
         warn_of_empty_slices(rows, sliced_by)
         if run.gaps:
             warn_of_small_slices(rows, sliced_by)
+    if run.cluster is not None:
+        _warn_of_few_clusters(rows, run.cluster.attribute.name)
     return rows
+
+
+def _warn_of_few_clusters(rows: Frame, cluster: str) -> None:
+    """Warn if a value has so few clusters that its interval and p-value are too optimistic."""
+    counts = [int(n) for n in rows["n_clusters"] if hasattr(n, "__index__")]  # not missing
+    few = [n for n in counts if n < FEW_CLUSTERS]
+    if few:
+        least = min(few)
+        warnings.warn(
+            SqlmetricsWarning(
+                f"{cluster}: {len(few)} of {len(counts)} rows have fewer than {FEW_CLUSTERS} "
+                f"clusters, one has {least}; their intervals cover the true value too rarely",
+                remedy="collect more clusters, or read these intervals as a lower bound of the "
+                "uncertainty",
+            ),
+            stacklevel=callers_level(),
+        )
 
 
 def _warn_of_range(rows: Frame, request: MetricRequest, run: PlannedRun) -> None:

@@ -67,7 +67,11 @@ def report(
                 findings=noticed.warnings,
                 unchecked=noticed.unchecked,
                 statement=masked(
-                    statement(session, Request(study.asked_at_main, interval=interval), None)
+                    statement(
+                        session,
+                        Request(study.asked_at_main, interval=interval, cluster=question.cluster),
+                        None,
+                    )
                 ),
                 with_examples=examples,
             )
@@ -141,7 +145,7 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
         )
         study.further = _further(session, question, study.primary.k)
         with held:
-            validate(session, summarized.reads, summarized.slices)
+            validate(session, summarized.reads, summarized.checked)
             session.warn(summarized.plan.warnings)
             hold(study.held)
             study.add_usual_slices()
@@ -163,7 +167,9 @@ def _asked(session: Session, question: Question) -> Request:
         metrics = [replace(call.requests[0].spec, cutoff=None) for call in calls] or implied[:1]
         k = CUTOFFS if k is None else k
     interval = Interval(confidence=question.confidence)
-    return Request(metrics, k, interval=interval, skip_missing=question.skip_missing)
+    return Request(
+        metrics, k, interval=interval, cluster=question.cluster, skip_missing=question.skip_missing
+    )
 
 
 def _primary(

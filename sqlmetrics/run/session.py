@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlmetrics.checks.data_warnings import DataWarnings, stopped
+from sqlmetrics.checks.data_warnings import IN_CLUSTERS, DataWarnings, stopped
 from sqlmetrics.checks.id_types import check_types
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.open import open_engine
@@ -388,7 +388,9 @@ class Session:
     def _warn_of_data(self, call: PublicCall) -> None:
         """Issue the warnings about the tables of a result, or skipped checks, at most once each."""
         try:
-            found = self.data_warnings.of_result(call.requests, call.check)
+            assumed = any(run.assumes_independence for run in call.runs)
+            settled = frozenset() if assumed else frozenset({IN_CLUSTERS})
+            found = self.data_warnings.of_result(call.requests, call.check, settled)
         except Exception as error:  # do not lose the result, which is complete
             found = [DataWarning(stopped(error))]
         for warning in found:

@@ -96,6 +96,11 @@ class KeyNames:
         return _equal(self._users, left, right)
 
     @property
+    def user_key_columns(self) -> list[str]:
+        """The names of the columns that identify a user, without quotes."""
+        return [*self._known.users]
+
+    @property
     def first_user_key(self) -> str:
         """The first of the columns that identify a user."""
         return self._users[0]

@@ -11,7 +11,7 @@ from sqlmetrics.stats.leaderboard import marked_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-COUNTS = ("n_users", "n_runs")
+COUNTS = ("n_users", "n_clusters", "n_runs")
 
 
 def joined(boards: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

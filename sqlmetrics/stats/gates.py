@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 OF_RUNS = ("n_runs", "std_runs")  # columns of results for models with several runs
 GRAMMAR = "[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%] [where SLICE=VALUE, …]"
+OF_POWER = ("mde", "mde_relative", "users_needed", "clusters_needed")
 OF_PAST = "mean(7) - 2 std(7)"  # instead of the number, for evaluations
 
 
@@ -51,7 +52,7 @@ class Gated:
     @property
     def in_percent(self) -> tuple[str, ...]:
         """Return the columns whose thresholds can be given in percent."""
-        return (*self.of_baseline, "relative") if self.of_baseline else ()
+        return (*self.of_baseline, "relative", "mde_relative") if self.of_baseline else ()
 
 
 COMPARISON = Gated(
@@ -59,19 +60,24 @@ COMPARISON = Gated(
     "compared",
     (
         *("difference", "ci_low", "ci_high", "value", "baseline_value"),
-        *("p_value", "p_adjusted", "relative", "n_users"),
+        *("p_value", "p_adjusted", "relative", "n_users", "n_clusters", *OF_POWER),
     ),
-    ("difference", "ci_low", "ci_high"),
+    ("difference", "ci_low", "ci_high", "mde"),
     ("ndcg@10 < -1%", "als: ndcg@10 ci_high < 0"),
 )
 EVALUATION = Gated(
     "evaluation",
     "computed",
-    ("value", "ci_low", "ci_high", "std", "n_users", *OF_RUNS),
+    ("value", "ci_low", "ci_high", "std", "n_users", "n_clusters", *OF_RUNS),
     (),
     ("ndcg@10 < 0.2", "ndcg@10 n_users < 1000"),
 )
 
+# columns that a result has only with an argument
+_ONLY_WITH = {
+    "n_clusters": "cluster", "clusters_needed": "cluster", "users_needed": "detect",
+    "mde": "power", "mde_relative": "power",
+}  # fmt: skip
 _OPERATORS: dict[str, tuple[Callable[[float, float], bool], str]] = {
     "<": (operator.lt, "below"),
     "<=": (operator.le, "at or below"),
@@ -288,6 +294,7 @@ def check_known(
     *,
     interval: str | None = None,
     slices: Iterable[str] = (),
+    further: Iterable[str] = (),
     several_runs: bool = True,
     of: Gated = COMPARISON,
 ) -> None:
@@ -300,6 +307,7 @@ def check_known(
         models: the models with rows; None if they are not known yet.
         interval: the kind of confidence interval; "none" allows no gates on its ends.
         slices: the names of the columns to slice by.
+        further: the columns of clusters and of power that the result has.
         several_runs: whether values are means over the runs of a model.
         of: the kind of result.
 
@@ -332,6 +340,9 @@ def check_known(
                 f"{about} {gate.column}, but no confidence interval is computed; "
                 "choose another interval than 'none'"
             )
+        if gate.column in _ONLY_WITH and gate.column not in further:
+            remedy = Message("add ", Argument(_ONLY_WITH[gate.column], ...))
+            raise UsageError(f"{about} {gate.column}, which is not computed", remedy=remedy)
         if not several_runs and gate.column in OF_RUNS:
             raise UsageError(
                 f"{about} {gate.column}, but the result has no means over runs: the "
@@ -399,7 +410,9 @@ def verdicts(
     pairs = [(row["metric"], None if row["k"] is None else int(row["k"])) for row in rows]
     models = [row["model"] for row in rows] if "model" in result.names else []
     several_runs = set(OF_RUNS) <= set(result.names)
-    check_known(gates, pairs, models, slices=slices, several_runs=several_runs, of=of)
+    check_known(
+        gates, pairs, models, slices=slices, further=result.names, several_runs=several_runs, of=of
+    )
     found = []
     for gate in gates:
         chosen = [(number, row) for number, row in enumerate(rows) if gate.is_about(row)]

@@ -11,6 +11,7 @@ from sqlmetrics.texts.messages import Argument, Message
 
 IntervalKind = Literal["normal", "bootstrap", "none"]
 KINDS: tuple[IntervalKind, ...] = get_args(IntervalKind)
+FEW_CLUSTERS = 30  # below, intervals of means over clusters cover the true mean too rarely
 _MOST_RESAMPLES = 100_000
 
 

@@ -29,7 +29,11 @@ BEST = "best"
 NOT_WORSE = "not worse"  # not significantly worse than the best model
 BETTER, WORSE = "better", "worse"  # significantly better or worse than a chosen model
 
-_COUNTS = ("n_users", "n_runs")  # columns of values that leaderboards show once per row
+_COUNTS = (
+    "n_users",
+    "n_clusters",
+    "n_runs",
+)  # columns of values that leaderboards show once per row
 
 
 def best_models(
@@ -102,14 +106,14 @@ def leaderboard(
         - with `against`: `better` or `worse` if the difference from that model is significant,
           instead of `not worse`; a cell can be `best, better`.
 
-        With several runs, `n_runs` follows `n_users`, and the standard deviation of the runs
-        (`ndcg@10 std_runs`) follows the mark.
+        With clusters, `n_clusters` follows `n_users`. With several runs, `n_runs` follows, and the
+        standard deviation of the runs (`ndcg@10 std_runs`) follows the mark.
 
-        `n_users` and `n_runs` (Int64) are missing if the metrics have different numbers; metrics
-        without a number of users are ignored. Groups are in table order. Rows in a group are sorted
-        by the first metric with a direction, best model first, models without a value last, and
-        then by name. Values are equal if they agree in 12 digits, because multi-threaded sums may
-        differ in further digits.
+        `n_users`, `n_clusters` and `n_runs` (Int64) are missing if the metrics have different
+        numbers; metrics without a number of users are ignored. Groups are in table order. Rows in a
+        group are sorted by the first metric with a direction, best model first, models without a
+        value last, and then by name. Values are equal if they agree in 12 digits, because
+        multi-threaded sums may differ in further digits.
 
     Raises:
         UsageError: the column `model` is missing, the two tables have different groups, `better`
@@ -126,7 +130,7 @@ def leaderboard(
     labels = {key: labelled(*key) for key in board.keys}
     own = [name for label in labels.values() for name in (label, *further_columns(label))]
     several_runs = "n_runs" in values.columns
-    taken = {"n_users", *own, *(["n_runs"] if several_runs else [])}
+    taken = {*board.counts, *own}
     if clash := taken.intersection(board.columns):
         raise UsageError(
             f"the slice column {min(clash)!r} has the name of a column of the leaderboard; rename "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.stats.intervals import KINDS
+from sqlmetrics.stats.power import Power, smallest_difference, units_needed
+from sqlmetrics.stats.student import special
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,23 +64,17 @@ def check_scipy(*, test: str | None = None, interval: str | None = None) -> None
     needed_by = [needs[test]] if test in needs else []
     needed_by += ["the interval 'normal'"] if interval == "normal" else []
     if needed_by:
-        _special(" and ".join(needed_by))
-
-
-def _special(needed_by: str) -> Any:
-    """Import `scipy.special`; `scipy.stats`, which is not needed, takes far longer to import."""
-    try:
-        return importlib.import_module("scipy.special")
-    except ImportError as error:
-        verb = "need" if " and " in needed_by else "needs"
-        raise UsageError(
-            f"{needed_by} {verb} scipy, which cannot be imported ({error}); "
-            "run pip install 'sqlmetrics[stats]'"
-        ) from error
+        special(" and ".join(needed_by))
 
 
 def finished(
-    rows: pd.DataFrame, *, test: str, interval: str, confidence: float, correction: str
+    rows: pd.DataFrame,
+    *,
+    test: str,
+    interval: str,
+    confidence: float,
+    correction: str,
+    power: Power | None = None,
 ) -> pd.DataFrame:
     """Compute confidence intervals, p-values and effect sizes from totals computed in SQL.
 
@@ -96,20 +92,26 @@ def finished(
               there are at most `FEW` of them;
             - for the tests "randomization" and "bootstrap": `n_resamples`, and `n_extreme`, the
               number of resamples whose mean is at least as extreme as the observed one;
-            - for the interval "bootstrap": `interval_low` and `interval_high`.
+            - for the interval "bootstrap": `interval_low` and `interval_high`;
+            - if lists are in clusters: `n_clusters`, and the `standard_error` of the difference.
+              Intervals and the t-test then have n_clusters - 1 degrees of freedom.
         test: one of `TESTS`.
         interval: one of `INTERVALS`. "normal" is the interval of the t-test: difference ± quantile
             of Student's t with n − 1 degrees of freedom times std / √n.
         confidence: the confidence level of the interval "normal".
         correction: one of `CORRECTIONS`, over all rows of a convention that have a p-value; see
             `adjusted`.
+        power: adds `mde`, the smallest difference that the t-test finds with this power, at the
+            level 1 - confidence, and `mde_relative`, its share of |baseline_value|; with a
+            difference to detect, also the number of users (or clusters) for it, `users_needed` or
+            `clusters_needed`. If p-values are corrected, the level is divided by their number.
 
     Returns:
         The rows in their order: the columns before `metric`, then `metric, k, model, baseline,
         value, baseline_value, difference, ci_low, ci_high, relative, wins, ties, losses, test,
-        p_value, p_adjusted, effect_size, n_users`. Counts are Int64, with NA for missing counts;
-        other numbers are float64, with NaN. `relative` is difference / baseline_value, missing if
-        that value is 0. All tests are two-sided:
+        p_value, p_adjusted, effect_size, n_users`, and `n_clusters` if it is given. Counts are
+        Int64, with NA for missing counts; other numbers are float64, with NaN. `relative` is
+        difference / baseline_value, missing if that value is 0. All tests are two-sided:
 
         - "t": as `scipy.stats.ttest_rel`. If all differences are equal, `p_value` is 1 for
           differences of 0, else 0. `effect_size` is Cohen's d of the paired differences,
@@ -135,20 +137,23 @@ def finished(
     n = _numbers(rows, "n_users")
     difference, std = _numbers(rows, "difference"), _numbers(rows, "std")
     std = np.where(std <= _ROUNDING * np.abs(difference), 0.0, std)
-    error = _divided(std, np.sqrt(n))
+    error, n_units = _divided(std, np.sqrt(n)), n
+    if clustered := "n_clusters" in rows.columns:
+        error, n_units = _numbers(rows, "standard_error"), _numbers(rows, "n_clusters")
+        error = np.where(error <= _ROUNDING * np.abs(difference), 0.0, error)
     if interval == "normal":
-        low, high = _t_interval(difference, error, n, confidence)
+        low, high = _t_interval(difference, error, n_units, confidence)
     elif interval == "bootstrap":
         low, high = _numbers(rows, "interval_low"), _numbers(rows, "interval_high")
     else:
         low = high = np.full(len(rows), np.nan)
     if test == "t":
-        p = _t_test(difference, error, n)
+        p = _t_test(difference, error, n_units)
     elif test == "wilcoxon":
         p = _wilcoxon(rows)
     else:
         p = (1 + _numbers(rows, "n_extreme")) / (1 + _numbers(rows, "n_resamples"))
-        p = np.where(n > 1, p, np.nan)  # no p-value for a single user
+        p = np.where(n_units > 1, p, np.nan)  # no p-value for a single user or cluster
     if test == "wilcoxon":
         positive, negative = _numbers(rows, "positive_ranks"), _numbers(rows, "negative_ranks")
         effect = _divided(positive - negative, positive + negative)
@@ -169,10 +174,63 @@ def finished(
         "p_adjusted": adjusted_within(rows, p, correction),
         "effect_size": effect,
     }
+    if power is not None:
+        columns |= _powers(rows, p, error, n_units, 1 - confidence, correction, power)
+    further = [name for name in columns if name not in _COLUMNS]
     before = list(rows.columns).index("metric")
     leading = [name for name in rows.columns[:before] if name not in _COLUMNS]
-    frame = rows.assign(**columns)[[*leading, *_COLUMNS]].reset_index(drop=True)
-    return frame.astype(dict.fromkeys(_COUNTS, "Int64"))
+    counts = [*_COUNTS, *(["n_clusters"] if clustered else [])]
+    names = [*leading, *_COLUMNS, *counts[len(_COUNTS) :], *further]
+    counts += [name for name in further if name.endswith("_needed")]
+    frame = rows.assign(**columns)[names].reset_index(drop=True)
+    return frame.astype(dict.fromkeys(counts, "Int64"))
+
+
+def _powers(
+    rows: pd.DataFrame,
+    p_values: Numbers,
+    error: Numbers,
+    n_units: Numbers,
+    alpha: float,
+    correction: str,
+    power: Power,
+) -> dict[str, Numbers]:
+    """Return the columns of the power of every comparison."""
+    import numpy as np
+
+    levels = alpha / n_tests(rows, p_values, correction)
+    base = np.abs(_numbers(rows, "baseline_value"))
+    known = list(zip(error, n_units, levels, strict=True))
+    mde = np.array([smallest_difference(*one, power.power) for one in known], dtype=np.float64)
+    columns = {"mde": mde, "mde_relative": _divided(mde, base)}
+    if power.detect is not None:
+        sought = power.detect * (base if power.is_share else np.ones(len(rows)))
+        unit = "clusters" if "n_clusters" in rows.columns else "users"
+        columns[f"{unit}_needed"] = np.array(
+            [units_needed(d, *one, power.power) for d, one in zip(sought, known, strict=True)],
+            dtype=np.float64,
+        )
+    return columns
+
+
+def n_tests(rows: pd.DataFrame, p_values: Numbers, correction: str) -> Numbers:
+    """Return the number of p-values that are corrected together with that of each row, or 1."""
+    import numpy as np
+
+    numbers = np.ones(len(rows))
+    if correction != "none":
+        for of_it in _conventions(rows):
+            numbers[of_it] = max(1, int(np.count_nonzero(~np.isnan(p_values[of_it]))))
+    return numbers
+
+
+def _conventions(rows: pd.DataFrame) -> Iterator[npt.NDArray[np.bool_]]:
+    """Yield which rows belong to each convention."""
+    import numpy as np
+
+    conventions = rows["convention"] if "convention" in rows.columns else np.zeros(len(rows))
+    for convention in dict.fromkeys(conventions):
+        yield np.asarray(conventions == convention)
 
 
 def adjusted_within(rows: pd.DataFrame, p_values: Numbers, correction: str) -> Numbers:
@@ -183,9 +241,7 @@ def adjusted_within(rows: pd.DataFrame, p_values: Numbers, correction: str) -> N
     import numpy as np
 
     result = np.array(p_values, dtype=np.float64)
-    conventions = rows["convention"] if "convention" in rows.columns else np.zeros(len(rows))
-    for convention in set(conventions):
-        of_it = np.asarray(conventions == convention)
+    for of_it in _conventions(rows):
         result[of_it] = adjusted(result[of_it], correction)
     return result
 
@@ -234,17 +290,17 @@ def _t_test(difference: Numbers, error: Numbers, n: Numbers) -> Numbers:
     """Compute two-sided p-values; `error` is the standard error of the mean difference."""
     import numpy as np
 
-    special = _special("the t-test")
+    distributions = special("the t-test")
     t = _divided(difference, error)
-    p: Numbers = 2 * special.stdtr(n - 1, -np.abs(t))
+    p: Numbers = 2 * distributions.stdtr(n - 1, -np.abs(t))
     return np.where(error == 0, np.where(difference == 0, 1.0, 0.0), p)
 
 
 def _t_interval(
     difference: Numbers, error: Numbers, n: Numbers, confidence: float
 ) -> tuple[Numbers, Numbers]:
-    special = _special("the interval 'normal'")
-    half = special.stdtrit(n - 1, (1 + confidence) / 2) * error
+    distributions = special("the interval 'normal'")
+    half = distributions.stdtrit(n - 1, (1 + confidence) / 2) * error
     return difference - half, difference + half
 
 
@@ -252,12 +308,12 @@ def _wilcoxon(rows: pd.DataFrame) -> Numbers:
     """Compute two-sided p-values of the signed-rank test, ignoring differences of 0."""
     import numpy as np
 
-    special = _special("the Wilcoxon test")
+    distributions = special("the Wilcoxon test")
     n, positive = _numbers(rows, "n_nonzero"), _numbers(rows, "positive_ranks")
     mean = n * (n + 1) / 4
     variance = n * (n + 1) * (2 * n + 1) / 24 - _numbers(rows, "tie_term") / 48
     z = _divided(positive - mean, np.sqrt(variance))
-    p: Numbers = np.where(n == 0, 1.0, 2 * special.ndtr(-np.abs(z)))
+    p: Numbers = np.where(n == 0, 1.0, 2 * distributions.ndtr(-np.abs(z)))
     n_users = _numbers(rows, "n_users")
     for place in np.flatnonzero((n > 0) & (n_users <= FEW)):
         exact = _exact_wilcoxon(np.asarray(rows["few_ranks"].iloc[place]), int(n_users[place]))

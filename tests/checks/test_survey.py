@@ -1,5 +1,6 @@
 """`check`: every finding on tables that have it, none on good tables, and all of them at once."""
 
+import warnings
 from math import log2
 from typing import Any
 
@@ -26,6 +27,17 @@ TWO_EACH = lists(*((user, first + user, -first) for user in TWENTY for first in 
 MANY_LISTS = lists(*((user, 1_000 + user, 0.5) for user in range(1, 41)))
 TOPS = pairs(*((user, 100 + user) for user in TWENTY))
 ITEMS = pd.DataFrame({"item_id": [11, 12, 13, 14]})
+# three lists for every second of 40 users, two for the others
+_MANY = pd.DataFrame(
+    [(user, session) for user in range(40) for session in range(2 + user % 2)],
+    columns=["user_id", "session"],
+).assign(item_id=1)
+SESSIONS = {"recommendations": _MANY.assign(score=0.5), "interactions": _MANY, "history": None,
+            "users": None}  # fmt: skip
+SESSIONS_OF_A_SITE = {
+    name: None if frame is None else frame.assign(site="a", session=range(100))
+    for name, frame in SESSIONS.items()
+}
 # what a case changes -> how many are found, what the text says, and the first of the examples
 CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
     "recommendations_seen": [
@@ -122,6 +134,20 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
             1,
             "1 of 2 models recommend only items that are not in the interactions",
             {"model": "renamed", "first_item": '"1011"', "last_item": '"1013"'},
+        ),
+    ],
+    "lists_in_clusters": [
+        (  # sessions repeat, too, but have few values
+            {**SESSIONS, "key": ["user_id", "session"]},
+            100,
+            "2.5 lists per user_id; intervals and tests assume independent lists",
+            {"n_lists": 100, "n_values": 40},
+        ),
+        (  # a column with one value is the same for all; sessions have numbers of their own
+            {**SESSIONS_OF_A_SITE, "key": ["site", "session", "user_id"]},
+            100,
+            "2.5 lists per user_id",
+            {"n_lists": 100, "n_values": 40},
         ),
     ],
     "few_common_users": [
@@ -876,6 +902,40 @@ def test_a_sampled_model_beside_another() -> None:
 def test_users_who_are_left_out_are_no_finding(settings: dict[str, str]) -> None:
     tables = {"interactions": pairs((1, 11), (7, 14), (8, 14)), "settings": settings}
     assert not {"few_common_users", "users_without_lists"} & set(found(tables))
+
+
+@pytest.mark.parametrize(
+    ("key", "columns"),
+    [
+        (["user_id", "session"], {"user_id": range(50)}),  # no user has two lists
+        (["user_id", "site"], {"user_id": range(50), "site": [*"ab"] * 25}),  # few values
+        (["user_id", "site"], {"user_id": [*range(50), 0], "site": ["a"] * 50 + ["b"]}),
+    ],
+)
+def test_lists_of_their_own_are_in_no_clusters(key: list[str], columns: dict[str, Any]) -> None:
+    rows = pd.DataFrame({"session": range(len(columns["user_id"])), **columns, "item_id": 1})
+    tables = {"recommendations": rows.assign(score=0.5), "interactions": rows, "key": key}
+    assert "lists_in_clusters" not in found({**tables, "history": None, "users": None})
+
+
+def test_a_request_can_answer_that_lists_are_in_clusters() -> None:
+    name = "lists per user_id"
+    rows = pd.DataFrame({"user_id": [*range(30)] * 2, "session": [0] * 30 + [1] * 30, "item_id": 1})
+    tables = {"recommendations": rows.assign(score=0.5), "interactions": rows}
+    calls: list[tuple[dict[str, Any], bool]] = [
+        ({}, True), ({"cluster": "user_id"}, False), ({"ci": "none"}, False),
+    ]  # fmt: skip
+    for call, is_warned in calls:
+        with (
+            sm.Evaluator(**tables, key=["user_id", "session"]) as evaluator,
+            warnings.catch_warnings(record=True) as caught,
+        ):
+            warnings.simplefilter("always")
+            evaluator.evaluate("mrr", **call)
+        assert any(name in str(warning.message) for warning in caught) == is_warned, call
+        if is_warned:
+            texts = [str(warning.message) for warning in caught]
+            assert any("add cluster='user_id'" in text for text in texts)
 
 
 def test_copies_of_an_item_are_in_one_list() -> None:

@@ -102,8 +102,8 @@ def arguments_of_python() -> set[str]:
 NO_ARGUMENT_IN_PYTHON = {"master", *(f"{table}_table" for table in TABLES)}
 # arguments that messages do not name
 UNNAMED = {
-    "command", "end", "examples", "fail_if", "figure", "folder", "highest", "long", "metric", "n",
-    "name",    "options", "path", "physical", "show", "start", "tables", "user",
+    "best", "command", "end", "examples", "fail_if", "figure", "folder", "highest", "long",
+    "metric", "n", "name", "options", "path", "physical", "show", "start", "tables", "user",
 }  # fmt: skip
 
 

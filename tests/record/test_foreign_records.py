@@ -31,14 +31,14 @@ MAY_SET = {
         ["metrics", *replay.OPTIONS, "cutoffs", "conventions", "fallback", "settings", "columns",
          "key", "where", "templates", "by", "by_item", "skip_missing",
          "long", "combinations", "gap", "ci", "confidence", "resamples", "seed", "run_ci",
-         "test", "correction", "alpha", "against", "accept"],
+         "cluster", "power", "detect", "test", "correction", "alpha", "against", "accept"],
         True,
     ),
     **dict.fromkeys(
         ["trust_input", "engine", "master", "threads", "memory_limit", "temp_directory",
          "temp_limit", "fail_if", "fail_on_warnings", "record", "from_record",
          "trust_record", "kind", "shown", "scored", "database", "digits", "output", "force",
-         "check", "verify", "append", "tags", "per_user"],
+         "check", "verify", "append", "tags", "per_user", "worst", "best", "no_examples"],
         False,
     ),
 }  # fmt: skip

@@ -264,6 +264,29 @@ def test_the_result_in_one_sentence(study: Study, content: Content) -> None:
     )
 
 
+@pytest.mark.parametrize(("cluster", "unit"), [(None, "users"), ("home", "clusters")])
+def test_the_result_says_which_differences_the_users_are_too_few_for(
+    cluster: str | None, unit: str
+) -> None:
+    """Half of the users gain, half lose: the report finds what compare finds with power=0.8."""
+    users = range(70)
+    models = {
+        "x": {user: ["a", "b"] if user % 2 else ["b", "a"] for user in users},
+        "y": {user: ["a", "b"] if user % 3 else ["b", "a"] for user in users},
+    }
+    held_out = pd.DataFrame({"user_id": users, "item_id": "a"})
+    homes = pd.DataFrame({"user_id": users, "home": [user // 2 for user in users]})
+    with Evaluator(models, held_out, users=homes) as evaluator:
+        row = evaluator.compare("mrr@1", baseline="y", power=0.8, cluster=cluster).iloc[0]
+        with studied(evaluator, Question(["mrr"], [1], cluster=cluster)) as study:
+            text = result(study)
+    assert "not significant" in text
+    assert text.endswith(
+        f"; with these {row[f'n_{unit}']} {unit}, only differences above {row['mde']:#.4g} would "
+        "show."
+    )
+
+
 @pytest.mark.parametrize(
     ("lists", "metric", "result"),
     [

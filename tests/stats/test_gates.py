@@ -123,7 +123,10 @@ def test_other_texts_are_refused_with_the_grammar_and_an_example(text: str) -> N
         ("ndcg std < 5", "has an unknown column 'std'; use one of difference"),
         ("als: n_users < 5", "names no metric; n_users is .* e.g. 'als: ndcg@10 n_users < 5'$"),
         ("ndcg < 5 where DE", "cannot parse 'DE'; write where SLICE=VALUE"),
-        ("ndcg p_value < 5%", "gives p_value in percent; .* difference, ci_low, ci_high, relative"),
+        (
+            "ndcg p_value < 5%",
+            "gives p_value in percent; .* difference, ci_low, ci_high, mde, relative, mde_relative",
+        ),
         ("ndcg value < 5%", "gives value in percent"),
         ("ndcg@0 < 5", "the gate 'ndcg@0 < 5': k must be a positive whole number"),
         ("ndcg(gain) < 5", r"the gate 'ndcg\(gain\) < 5': invalid parameter 'gain'"),

@@ -99,7 +99,7 @@ def rendered(template: str, seed: int, **known: Any) -> str:
 def replicates(values: Array, resamples: int, seed: int, flipped: bool = False) -> Array:
     """Compute resampled means of a value for each of users 0, 1, 2, … as the package does."""
     known = {"groups": [], "names": ["value"], "resamples": resamples, "flipped": flipped}
-    known |= {"weights": {}, "counted": False}
+    known |= {"weights": {}, "counted": False, "cluster": None}
     sums, means = (rendered(name, seed, **known) for name in ("resample_groups", "resampled"))
     with duckdb.connect() as connection:
         table = pd.DataFrame({"user_id": range(len(values)), "value": values})
@@ -114,8 +114,8 @@ def groups_of(seed: int, users: str, n: int) -> Array:
     members = f"SELECT i, {users} AS user_id FROM range({n}) AS numbered (i)"
     found = duckdb.execute(
         f"WITH members AS ({members}) "
-        f"SELECT resample_group FROM ({rendered('user_groups', seed)}) INNER JOIN members "
-        "USING (user_id) ORDER BY i"
+        f"SELECT resample_group FROM ({rendered('user_groups', seed, cluster=None)}) "
+        "INNER JOIN members USING (user_id) ORDER BY i"
     ).fetchnumpy()
     return np.asarray(found["resample_group"])
 

@@ -28,7 +28,8 @@ from sqlmetrics.metrics.front_matter import (
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Specs, parse_spec
-from sqlmetrics.plan.comparison import comparison
+from sqlmetrics.plan.clusters import Clusters, attribute_of_clusters
+from sqlmetrics.plan.comparison import changes, comparison
 from sqlmetrics.plan.one_user import extremes, one_user
 from sqlmetrics.plan.per_user import per_user, per_user_long
 from sqlmetrics.plan.physical import physical
@@ -416,6 +417,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
     yield from plans_of_records()
     yield from plans_of_reports()
     yield from plans_of_runs()
+    yield from plans_of_clusters()
 
 
 def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
@@ -459,6 +461,8 @@ def plans_of_users(plans: Planner, where: str) -> Iterator[tuple[str, Plan]]:
     of = results_of(plans, wanted(plans, "recall", k=[5]))
     for highest in (False, True):
         yield f"extreme users {where}", extremes(of, 3, highest)
+        for n in (3, None) if plans.several_models else ():
+            yield f"changed users {n=} {where}", changes(of, "als", n, highest)
 
 
 def plans_of_engines() -> Iterator[tuple[str, Plan]]:
@@ -552,6 +556,31 @@ def plans_of_runs() -> Iterator[tuple[str, Plan]]:
             results = results_of(plans, requests, slicing=slices, interval=interval)
             yield f"{interval.kind} {sliced} {where}", summary(results)
     yield "comparison of runs", comparison(results_of(plans, requests[:1]), "als", "t")
+
+
+def plans_of_clusters() -> Iterator[tuple[str, Plan]]:
+    """Yield plans of results whose lists are in clusters: by a column of users, and of the key."""
+    for several_models, dialect in itertools.product((False, True), (NATIVE, "spark")):
+        plans = planner(several_models, dialect=dialect)
+        few = wanted(plans, "ndcg", "mrr(aggregate=weighted_mean)", k=[5])
+        requests = [*few, *wanted(plans, *PER_RUN, k=[5])]
+        for column, (sliced, interval) in itertools.product(
+            ("country", "user_id"), ((None, NORMAL), (BY_USER[1], NORMAL), (BY_USER[0], RUN_CI))
+        ):
+            where = f"clusters by {column}, {sliced} {several_models=} {dialect}"
+            attribute = attribute_of_clusters(column, CATALOG, plans.tables, plans.user_keys)
+            clusters = Clusters.of(plans, attribute, STANDARD.values())
+            slices = slicing(plans, **sliced) if sliced else None
+            results = results_of(
+                plans, requests, slicing=slices, interval=interval, clusters=clusters,
+                gaps=["difference"] if interval is RUN_CI else (),
+            )  # fmt: skip
+            yield f"{interval.kind} {where}", summary(results)
+            audience = [table.everybody for table in results.wide.tables.values()]
+            if (unassigned := clusters.unassigned(audience)) is not None:
+                yield f"without {where}", unassigned
+            if several_models and dialect == NATIVE and sliced is None:
+                yield f"comparison {where}", comparison(results.narrowed(few[:1]), "als", "t")
 
 
 def plans_of_records() -> Iterator[tuple[str, Plan]]:
