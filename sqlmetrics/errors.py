@@ -221,25 +221,28 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     letters = sorted(wanted)
     slips = [option for option in close if sorted(option) == letters]
     slips += difflib.get_close_matches(wanted, close, cutoff=0.8)
-    short = [option for option in lowered if _is_short_for(wanted, option)]
-    close = list(dict.fromkeys([*slips, *short, *close]))[:3]
+    close = list(dict.fromkeys([*slips, *long_forms(wanted, lowered), *close]))[:3]
     if not close:
         return ""
     return "; did you mean " + " or ".join(repr(lowered[match]) for match in close) + "?"
 
 
-def _is_short_for(name: str, option: str) -> bool:
-    """Return whether a name is the first letters of a longer one, or some letters in their order.
+def long_forms(name: str, known: Iterable[str]) -> list[str]:
+    """Return what a name abbreviates: names that begin with two of its letters and have the others.
 
-    The first two letters are the same, since `table` has the letters of many names.
+    The others are in their order, as in recs for recommendations.
     """
-    name, option = name.lstrip("-"), option.lstrip("-")
-    letters = iter(option)
-    return (
-        3 <= len(name) < len(option)
-        and name[:2] == option[:2]
-        and all(letter in letters for letter in name)
-    )
+    wanted = name.lstrip("-")
+
+    def is_long_form(option: str) -> bool:
+        letters = iter(option)
+        return (
+            3 <= len(wanted) < len(option)
+            and wanted[:2] == option[:2]
+            and all(letter in letters for letter in wanted)
+        )
+
+    return [option for option in known if is_long_form(option.lstrip("-"))]
 
 
 def example_rows(rows: Sequence[Mapping[str, Any]]) -> str:

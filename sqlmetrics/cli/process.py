@@ -22,6 +22,7 @@ from sqlmetrics.errors import (
     SqlmetricsError,
     SqlmetricsWarning,
     UsageError,
+    long_forms,
     suggestion,
 )
 from sqlmetrics.texts.masking import masked
@@ -192,8 +193,9 @@ class Command(click.Command):
                 text = f"{error.message} It is an option of {', '.join(others)}."
                 raise click.UsageError(text, error.ctx) from error
             names = [name for option in ctx.command.params for name in option.opts]
-            text = error.message.rstrip(".") + suggestion(error.option_name, names)
-            raise click.UsageError(text, error.ctx) from error
+            close = [*long_forms(error.option_name, names), *(error.possibilities or ())]
+            error.possibilities = list(dict.fromkeys(close))
+            raise
         except click.BadParameter as error:
             if isinstance(error.param, click.Option) and _is_from_environment(ctx, error.param):
                 option = error.param.get_error_hint(ctx)
