@@ -194,8 +194,8 @@ class Command(click.Command):
                 raise click.UsageError(text, error.ctx) from error
             names = [name for option in ctx.command.params for name in option.opts]
             close = [*long_forms(error.option_name, names), *(error.possibilities or ())]
-            error.possibilities = list(dict.fromkeys(close))
-            raise
+            name, close = error.option_name, list(dict.fromkeys(close))
+            raise click.NoSuchOption(name, error.message, close, error.ctx) from error
         except click.BadParameter as error:
             if isinstance(error.param, click.Option) and _is_from_environment(ctx, error.param):
                 option = error.param.get_error_hint(ctx)

@@ -560,7 +560,7 @@ MISTAKES: list[tuple[list[str], int, list[str]]] = [
         (["per_user"], 2, ["'per_user'", "did you mean 'per-user'"]),
         (["xyz"], 2, ["'xyz'"]),
         (["stage"], 2, ["'stage'; Evaluator.stage is for Python only"]),
-        (["evaluate", "--recs", "x"], 2, ["'--recs'", "Did you mean one of", "'--recommendations'"]),
+        (["evaluate", "--recs", "x"], 2, ["'--recs'", "'--recommendations'"]),
         (["recs.parquet"], 2, ["'recs.parquet'"]),
         (["evaluate", *INPUT, "ndcg@ten"], 2, ["k", "'ten'"]),
         (["evaluate", *INPUT, "ndcg", "-k", "0"], 2, ["k", "positive whole number"]),
