@@ -193,9 +193,11 @@ class Command(click.Command):
                 text = f"{error.message} It is an option of {', '.join(others)}."
                 raise click.UsageError(text, error.ctx) from error
             names = [name for option in ctx.command.params for name in option.opts]
-            close = [*long_forms(error.option_name, names), *(error.possibilities or ())]
-            name, close = error.option_name, list(dict.fromkeys(close))
-            raise click.NoSuchOption(name, error.message, close, error.ctx) from error
+            if not (short := long_forms(error.option_name, names)):
+                raise
+            close = dict.fromkeys([*short, *(error.possibilities or ())])
+            text = f"{error.message} (Did you mean one of: {', '.join(map(repr, close))}?)"
+            raise click.UsageError(text, error.ctx) from error
         except click.BadParameter as error:
             if isinstance(error.param, click.Option) and _is_from_environment(ctx, error.param):
                 option = error.param.get_error_hint(ctx)
