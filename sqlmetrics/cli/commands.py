@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,9 @@ Example:
   sqlmetrics compare -r als=als.parquet -r popular=popular.parquet -i test.parquet \\
       --baseline popular ndcg@10 recall@10 --fail-if "ndcg@10 ci_low < -1%"
 """
+
+
+_WIDTH = 79  # of a terminal
 
 
 @click.group(
@@ -235,7 +239,11 @@ def compare(metrics: tuple[str, ...], **options: Any) -> None:
         if kind != "table" or options["shown"] is not None:
             return rendered(frame, kind, digits)
         table = render_comparison(frame, digits, 1 - options["confidence"], how)
-        return "\n".join([table.rstrip("\n"), *frame.attrs.get(ATTRIBUTE, ())]) + "\n"
+        sentences = [
+            textwrap.fill(sentence, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+            for sentence in frame.attrs.get(ATTRIBUTE, ())
+        ]
+        return "\n".join([table.rstrip("\n"), *sentences]) + "\n"
 
     write(options, compute, render=render)
 

@@ -44,7 +44,7 @@ RARE = frozenset({
     "aspects", "logs", "scored", *(f"{table}_table" for table, _, _ in TABLES),
     "correction", "fallback", "templates", "combinations", "gap", "resamples", "seed", "run_ci",
     "trust_input", "fail_on_warnings", "verify", "master", "temp_directory", "temp_limit",
-    "from_record", "trust_record", "no_examples", "title",
+    "from_record", "trust_record", "no_examples", "title", "detect", "best",
 })  # fmt: skip
 
 
@@ -329,9 +329,7 @@ confidence_option = _slice(
 cluster_option = _slice(
     "--cluster",
     metavar="COLUMN",
-    help="Column of lists whose values depend on each other, e.g. user_id if a user has several "
-    "lists: of the key, of users, recommendations or interactions. Intervals and tests count "
-    "clusters instead of lists.",
+    help="Column of lists that depend on each other, e.g. user_id; intervals count its values.",
 )
 
 
@@ -408,8 +406,7 @@ power_options = _options(
         "--power",
         type=float,
         metavar="P",
-        help="Add the smallest difference that the t-test finds with probability P, e.g. 0.8: mde "
-        "and mde_relative.",
+        help="Add mde, the smallest difference found with probability P.",
     ),
     _metric(
         "--detect",
@@ -423,8 +420,7 @@ changed_options = _options(
     _metric(
         "--worst",
         metavar="N|all",
-        help="Show the N users with the largest losses instead, with both lists; all: all users, "
-        "without lists.",
+        help="Show the N users with the largest losses, with both lists.",
     ),
     _metric("--best", metavar="N|all", help="Like --worst, for the largest gains."),
     _metric(

@@ -143,6 +143,8 @@ def _shape(option: click.Parameter) -> Any:
         return _Several
     if isinstance(option, click.Option) and option.is_flag:
         return _Flag
+    if option.name in ("power", "detect"):  # without a default; a difference may be a share: "1%"
+        return float | None if option.name == "power" else float | str | None
     shapes = {"integer": int, "float": float, "choice": str}
     return shapes.get(option.type.name, str | None)
 

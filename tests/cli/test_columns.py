@@ -51,7 +51,7 @@ def test_a_comparison_fits_into_a_terminal() -> None:
     new, same = ([cell.strip() for cell in line.strip("│").split("│")] for line in lines[3:5])
     assert new[:4] == ["mrr@5", "new", "0.5000", "0.5000 *"]
     assert same[:4] == ["mrr@5", "same", "0.0000", "0.0000"]
-    assert lines[-1] == "* differs significantly from old (paired t-test, Holm-adjusted p < 0.05)"
+    assert "* differs significantly from old (paired t-test, Holm-adjusted p < 0.05)" in lines
 
 
 @pytest.mark.parametrize(
