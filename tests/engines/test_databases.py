@@ -244,10 +244,12 @@ SLICES: list[dict[str, Any]] = [
     {"by_item": "popularity"},
     {"by": ["activity_group", "users.country"], "combinations": True},
     {"by": "country", "gap": ["difference", "ratio"], "resamples": 20},
+    {"by": "country", "cluster": "user_id"},
 ]
 
 
 @pytest.mark.filterwarnings("ignore:gap. 3 of 3 slices:sqlmetrics.SqlmetricsWarning")
+@pytest.mark.filterwarnings("ignore:.* clusters:sqlmetrics.SqlmetricsWarning")
 @pytest.mark.parametrize("options", SLICES)
 def test_slices(database: Database, options: dict[str, Any]) -> None:
     world = awkward()
@@ -269,6 +271,9 @@ ASKED: Mapping[str, Ask] = {
     "compare, resampled": lambda one: one.compare(
         "ndcg@5", baseline="als", test="randomization", ci="bootstrap", resamples=40
     ),
+    "compare, clusters": lambda one: one.compare(
+        "ndcg@5", baseline="als", test="randomization", cluster="user_id", resamples=40
+    ),
     "leaderboard": lambda one: one.leaderboard(["ndcg", "coverage"], [1, 5]),
     "explain": lambda one: one.explain("map", 5, start="recbole"),
     # the rows that show a problem are the first in the order of texts, which is the database's
@@ -281,6 +286,7 @@ ASKED: Mapping[str, Ask] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.* clusters:sqlmetrics.SqlmetricsWarning")
 @pytest.mark.parametrize("asked", ASKED)
 def test_other_calls(database: Database, asked: str) -> None:
     world = awkward()

@@ -140,6 +140,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"ci": "bootstrap", "resamples": 50},
     {"ci": "bootstrap", "resamples": 20, "run_ci": True},
     {"ci": "none"},
+    {"cluster": "user_id"},
+    {"by": "users.country", "cluster": "user_id", "ci": "bootstrap", "resamples": 20},
 ]
 SETTINGS: list[dict[str, Any]] = [
     {"ties": "item_desc"},
@@ -292,6 +294,7 @@ def test_variants(filled: Engine, world: World, first: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:gap. :sqlmetrics.SqlmetricsWarning")
+@pytest.mark.filterwarnings("ignore:.* clusters:sqlmetrics.SqlmetricsWarning")
 @pytest.mark.parametrize("world", ["awkward"], indirect=True)
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.items())))
 def test_options(filled: Engine, world: World, options: dict[str, Any]) -> None:
