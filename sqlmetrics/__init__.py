@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sqlmetrics.past.append import append
     from sqlmetrics.past.trend import trend
     from sqlmetrics.run.one_user import User
+    from sqlmetrics.run.splitting import split, split_sql
     from sqlmetrics.stats.gates import failures
     from sqlmetrics.stats.trackers import values_by_name
     from sqlmetrics.tables.arrays import from_arrays
@@ -59,6 +60,8 @@ __all__ = [
     "list_slices",
     "list_stages",
     "metric",
+    "split",
+    "split_sql",
     "trend",
     "values_by_name",
 ]
@@ -76,6 +79,8 @@ _MODULES = {
     "list_slices": "describe.public",
     "list_stages": "describe.public",
     "metric": "array_metric",
+    "split": "run.splitting",
+    "split_sql": "run.splitting",
     "trend": "past.trend",
     "values_by_name": "stats.trackers",
 }

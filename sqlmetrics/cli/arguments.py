@@ -76,7 +76,7 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
     if options.get("database") is not None:
         tables = _in_database(options["database"], tables)
     _check_outputs(options, tables)
-    with _session(options) as session, _notes_on_stderr():
+    with _session(options) as session, notes_on_stderr():
         evaluator = Evaluator(
             **tables,
             convention=conventions_of(options.get("conventions", ())),
@@ -176,7 +176,7 @@ def _files_of(source: Any) -> list[str]:
 
 
 @contextlib.contextmanager
-def _notes_on_stderr() -> Iterator[None]:
+def notes_on_stderr() -> Iterator[None]:
     """Show log messages of the package on stderr, such as columns read from folder names."""
     import logging
 

@@ -418,7 +418,23 @@ def report(metrics: tuple[str, ...], no_examples: bool, **options: Any) -> None:
     write_text(target, options["force"], page)
 
 
-@main.command()
+class _SqlCommand(Command):
+    """The command that prints statements: `sql split …` prints those of `split …`."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **more: Any,
+    ) -> click.Context:
+        """Parse the arguments, for the command whose statements are printed."""
+        if args[:1] == ["split"]:
+            return split.make_context("split", ["--sql", *args[1:]], parent, **more)
+        return super().make_context(info_name, args, parent, **more)
+
+
+@main.command(cls=_SqlCommand)
 @shared.question_options
 @shared.summary_options
 @shared.option("Metrics", "--per-user", is_flag=True, help="Print the statement of per-user.")
@@ -449,7 +465,7 @@ def sql(
     by name: pass, for example, --recommendations-table analytics.recs. Add -r FILE, an export of
     that table, to take the columns and their types from the file. Without -r, the table is assumed
     to have user_id, item_id and rank (or the column of --column recommendations.score=NAME), and
-    the other columns that --column maps.
+    the other columns that --column maps. sqlmetrics sql split prints the statements of split.
     """
     from sqlmetrics.evaluator import Evaluator
 
@@ -811,6 +827,43 @@ def describe(metric: str, convention: str, templates: tuple[str, ...]) -> None:
     from sqlmetrics.metrics.catalog import Catalog
 
     show(description(Catalog.load(templates), metric, convention))
+
+
+_SPLIT = """
+\b
+Example:
+  sqlmetrics split events.parquet --by time --share 0.2 --gap 1d -o split/
+  sqlmetrics split events.parquet --by last=1 --drop cold_items -o split/
+"""
+
+
+@main.command(epilog=_SPLIT)
+@click.argument("events", required=False)
+@shared.split_options
+@shared.column_options
+@shared.engine_options
+@shared.option("Metrics", "--sql", "as_sql", is_flag=True, help="Print the statements instead.")
+@shared.option("Metrics", "--dialect", type=click.Choice(DIALECTS), help="SQL dialect of --sql.")
+@shared.option(
+    "Tables",
+    "--interactions-table",
+    metavar="TABLE",
+    help="For --sql: name of the table of events in the warehouse.",
+)
+@click.option("-o", "--output", metavar="FOLDER", help="Folder of the three files.")
+@shared.force_option
+def split(events: str | None, **options: Any) -> None:
+    """Split EVENTS into a history and held-out interactions.
+
+    EVENTS is a table with user_id, item_id and timestamp, and is read as the table interactions.
+    The folder of -o receives history.parquet, interactions.parquet, and split.json with the
+    numbers, which are also printed: rows, users, items, cold users and items, and leaks. Events of
+    one moment stay together: those at the border are held out. sqlmetrics sql split prints the
+    statements.
+    """
+    from sqlmetrics.cli.split import split_events
+
+    split_events(events, options)
 
 
 @main.command()

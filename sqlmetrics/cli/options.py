@@ -134,6 +134,79 @@ engine_options = _options(
     ),
 )
 
+split_options = _options(
+    _metric(
+        "--by",
+        required=True,
+        metavar="RULE",
+        help="time: the events from one moment on are held out; last=N: the last N events of each "
+        "user; last-share=S: the last share of the events of each user; random: pairs of user and "
+        "item; users: users with all of their events.",
+    ),
+    _metric("--at", metavar="TIME", help="With time: the first held-out moment, e.g. 2024-03-01."),
+    _metric(
+        "--share",
+        metavar="S",
+        help="With time, random and users: the share of events, pairs or users to hold out.",
+    ),
+    _metric(
+        "--rounding",
+        type=click.Choice(["ceil", "floor", "round", "train"]),
+        help="With last-share: how to round the held-out events, or those of the history (train, "
+        "half to even). Default: ceil.",
+    ),
+    _metric(
+        "--gap",
+        metavar="TIME",
+        help="Time before the border that belongs to no side, e.g. 12h or 1d; for timestamps that "
+        "are numbers, a number in their unit.",
+    ),
+    _metric("--seed", type=int, help="With random and users: seed of the hash. Default: 1."),
+    _metric(
+        "--drop",
+        multiple=True,
+        metavar="NAMES",
+        help="Held-out events to drop: cold_users and cold_items (not in the history), seen (in "
+        "the history of the user).",
+    ),
+    _metric(
+        "--core",
+        metavar="N,M",
+        help="Remove users with fewer than N items and items with fewer than M users from the "
+        "history, until none is left.",
+    ),
+    _metric(
+        "--core-of",
+        type=click.Choice(["history", "events"]),
+        help="Apply the core to the history (default), or to all events, which leaks.",
+    ),
+)
+
+# the columns and rows of tables
+column_options = _options(
+    _table(
+        "--column",
+        "columns",
+        multiple=True,
+        metavar="NAME=COLUMN",
+        help="Name of the source column to read as NAME; TABLE.NAME=COLUMN for one table.",
+    ),
+    _table(
+        "--key",
+        default="user_id",
+        metavar="NAMES",
+        help="Comma-separated columns that identify a user.",
+    ),
+    _table(
+        "--where",
+        "where",
+        multiple=True,
+        metavar="TABLE=CONDITION",
+        help="Keep only the rows of TABLE that match a SQL condition on its source columns, e.g. "
+        '"interactions=rating >= 4". Pass at most once per table.',
+    ),
+)
+
 input_options = _options(
     _table(
         "-r",
@@ -164,27 +237,7 @@ input_options = _options(
         help="Cutoffs for metrics given without one, e.g. 5,10 or 1:20",
     ),
     set_option,
-    _table(
-        "--column",
-        "columns",
-        multiple=True,
-        metavar="NAME=COLUMN",
-        help="Name of the source column to read as NAME; TABLE.NAME=COLUMN for one table.",
-    ),
-    _table(
-        "--key",
-        default="user_id",
-        metavar="NAMES",
-        help="Comma-separated columns that identify a user.",
-    ),
-    _table(
-        "--where",
-        "where",
-        multiple=True,
-        metavar="TABLE=CONDITION",
-        help="Keep only the rows of TABLE that match a SQL condition on its source columns, e.g. "
-        '"interactions=rating >= 4". Pass at most once per table.',
-    ),
+    column_options,
     templates_option,
     accept_option,
     _check("--trust-input", is_flag=True, help="Skip the validation that has to scan the rows."),

@@ -36,6 +36,7 @@ from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results, results_of
 from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
+from sqlmetrics.plan.split import DROPS, EVENTS, ROUNDINGS, Events, Rule
 from sqlmetrics.plan.summary import summary
 from sqlmetrics.record import fingerprints
 from sqlmetrics.report.analysis import Question
@@ -418,6 +419,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
     yield from plans_of_reports()
     yield from plans_of_runs()
     yield from plans_of_clusters()
+    yield from plans_of_splits()
 
 
 def plans_of_calls(dialect: str = NATIVE) -> Iterator[tuple[str, Plan]]:
@@ -628,6 +630,45 @@ def plans_of_reports() -> Iterator[tuple[str, Plan]]:
 
 def watched(run: Callable[[Plan], Any], plans: list[Plan]) -> Callable[[Plan], Any]:
     return lambda plan: plans.append(plan) or run(plan)
+
+
+def plans_of_splits() -> Iterator[tuple[str, Plan]]:
+    """Yield what splits events in every way, and what it finds about them."""
+    rules: list[dict[str, Any]] = [
+        {"by": "time", "at": "2024-01-01", "gap": "1d"},
+        {"by": "time", "share": 0.2},
+        {"by": "time", "share": 0.2, "gap": "1d"},
+        {"by": "last=2"},
+        *({"by": "last-share=0.2", "rounding": rounding, "gap": "1d"} for rounding in ROUNDINGS),
+        {"by": "random", "share": 0.2},
+        {"by": "users", "share": 0.2, "drop": ["cold_users"]},
+        {"by": "last=2", "drop": ["cold_items"]},
+        {"by": "last=2", "drop": ["cold_users", "cold_items"]},
+        {"by": "last=2", "drop": ["seen"]},
+        {"by": "last=2", "drop": DROPS},
+    ]
+    tables = [table(EVENTS, {**KEYS, **time}) for time in ({"timestamp": "TIMESTAMP"}, {})]
+    for events in (Events.of(one, Keys()) for one in tables):
+        where = events.type_of_time or "no time"
+        for rule in (Rule.of(**one) for one in rules):
+            if events.type_of_time or not rule.has_time:
+                marked = events.marked(rule, events.node)
+                history, held_out = (events.side(marked, one, one) for one in ("history", EVENTS))
+                yield f"history by {rule} of {where}", Plan(history)
+                yield f"truth by {rule} of {where}", Plan(events.kept(rule, held_out, history))
+        reads = {"history": history, "truth": held_out}
+        yield f"report of {where}", Plan(events.query("report", reads=reads))
+        for of_users in (False, True):
+            sizes = events.query("sizes", reads={"marked": marked}, of_users=of_users)
+            yield f"sizes {of_users=} of {where}", Plan(sizes)
+        reads = {"events": events.node}
+        yield f"extent of {where}", Plan(events.query("extent", reads=reads))
+        for is_number in (False, True):
+            unusable = events.query("unusable", reads=reads, is_number=is_number)
+            yield f"unusable {is_number=} of {where}", Plan(unusable)
+        core = events.query("core", reads={"rows_before": events.node}, of_user=5, of_item=5)
+        kept = events.query("in_core", reads={**reads, "core": core})
+        yield f"core of {where}", Plan(kept)
 
 
 def plans_of_inputs() -> Iterator[tuple[str, Plan]]:
