@@ -107,6 +107,7 @@ def generated(n_users: int = 500, n_items: int = 400, seed: int = 7) -> World:
         n_past, n_next = int(rng.integers(20, 60)), int(rng.integers(4, 12))
         mine = rng.permutation(order[user, : n_past + n_next])
         times = np.sort(rng.integers(1_700_000_000, 1_760_000_000, mine.size))
+        times[n_past:] += 60_000_000  # split at one moment
         rating = np.clip(
             np.round(3.4 + 0.7 * liking[user, mine] + rng.normal(size=mine.size)), 1, 5
         )

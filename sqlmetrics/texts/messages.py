@@ -31,7 +31,7 @@ ARGUMENTS = frozenset({
     "master",
 })  # fmt: skip
 COMMANDS = frozenset({
-    "evaluate", "per_user", "compare", "check", "sql", "write_per_user", "append",
+    "evaluate", "per_user", "compare", "check", "sql", "write_per_user", "append", "split",
 })  # fmt: skip
 
 # Python code for arguments that only the command line has; {} is the value
@@ -42,6 +42,7 @@ _ONLY_OPTIONS = {
 # commands without a method of the same name
 _CALLS = {
     "append": "sqlmetrics.append(…)",
+    "split": "sqlmetrics.split(…)",
     "write_per_user": "Evaluator.write_parquet(folder, …, per_user=True)",
 }
 

@@ -21,6 +21,7 @@ def days(*numbers: int) -> list[pd.Timestamp]:
     return [pd.Timestamp(2026, 1, number) for number in numbers]
 
 
+TIME_CHECKS = ["history_newer", "truth_before_end_of_history", "items_from_the_future"]
 TWENTY = range(1, 21)
 # user 1 has items 101 and 201 on the list, and so on; the first ones are the truth
 TWO_EACH = lists(*((user, first + user, -first) for user in TWENTY for first in (100, 200)))
@@ -74,6 +75,41 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
             1,
             "1 of 2 users",
             {"user_id": 2, "first_of_truth": 50, "last_of_history": 51},
+        ),
+    ],
+    # the last row of the history is of user 3
+    "truth_before_end_of_history": [
+        (
+            {
+                "interactions": TRUTH.assign(timestamp=days(5, 5)),
+                "history": HISTORY.assign(timestamp=days(1, 6, 5, 9)),
+            },
+            2,
+            "2 of 2 rows are earlier than the last row of the history, and 1 are earlier than the "
+            "last row of their own user",
+            {"user_id": 1, "item_id": 11, "timestamp": days(5)[0], "end_of_history": days(9)[0]},
+        ),
+        (
+            {  # a leave-last-one-out split: nothing of the own user is later
+                "interactions": TRUTH.assign(timestamp=[5, 9]),
+                "history": HISTORY.assign(timestamp=[1, 2, 3, 6]),
+            },
+            1,
+            "1 of 2 rows are earlier than the last row of the history, and 0 are",
+            {"user_id": 1, "item_id": 11, "timestamp": 5, "end_of_history": 6},
+        ),
+    ],
+    "items_from_the_future": [
+        (
+            {
+                "interactions": pairs((1, 11), (1, 12), (2, 11), (2, 99)).assign(
+                    timestamp=[5, 6, 9, 1]
+                ),
+                "history": pairs((2, 11), (3, 11), (3, 12)).assign(timestamp=[7, 8, 6]),
+            },
+            1,
+            "1 of 3 held-out items are in the history, but only after",
+            {"item_id": 11, "first_of_truth": 5, "first_of_history": 7},
         ),
     ],
     "recommendations_newer": [
@@ -786,7 +822,7 @@ def test_times_of_two_kinds_are_not_compared() -> None:
             "history": HISTORY.assign(timestamp=[1, 2, 3, 4]),
         }
     )
-    assert list(findings) == ["history_newer"]
+    assert list(findings) == TIME_CHECKS
     assert findings["history_newer"].level == "note"
     assert "history.timestamp has type BIGINT" in str(findings["history_newer"].found)
 
