@@ -342,14 +342,20 @@ _TABLE = """
 Example:
   sqlmetrics leaderboard ndcg@10 -r 'ml/{model}.parquet' -i ml/test.parquet -o ml.csv
   sqlmetrics leaderboard ndcg@10 -r 'beauty/{model}.parquet' -i beauty/test.parquet -o beauty.csv
-  sqlmetrics table ML-1M=ml.csv Beauty=beauty.csv --format latex
+  sqlmetrics table ML-1M=ml.csv Beauty=beauty.csv --ranks --format latex
 """
 
 
 @main.command(epilog=_TABLE)
 @click.argument("datasets", nargs=-1, required=True, metavar="NAME=FILE…")
+@click.option(
+    "--ranks",
+    is_flag=True,
+    help="Add the mean rank of each model over the datasets, and tests whether ranks differ. "
+    "Needs scipy.",
+)
 @shared.output_options
-def table(datasets: tuple[str, ...], **options: Any) -> None:
+def table(datasets: tuple[str, ...], ranks: bool, **options: Any) -> None:
     """Put the leaderboards of several datasets side by side.
 
     Every FILE is a result of sqlmetrics leaderboard, saved with -o as .csv, .json or .parquet. Each
@@ -357,7 +363,7 @@ def table(datasets: tuple[str, ...], **options: Any) -> None:
     """
     from sqlmetrics.cli.datasets import Datasets
 
-    read = Datasets.read(datasets, options["output"])
+    read = Datasets.read(datasets, options["output"], ranks)
     write(options, Datasets.frame, render=read.render, opened=contextlib.nullcontext(read))
 
 

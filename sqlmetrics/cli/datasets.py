@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from sqlmetrics.files import check_not_read
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.stats.datasets import COUNTS, joined
 from sqlmetrics.stats.leaderboard import BETTER, WORSE, marked_columns, marks_in
+from sqlmetrics.stats.ranks import BLOCK, Ranks
 from sqlmetrics.texts.terminal import one_line
 
 if TYPE_CHECKING:
@@ -25,16 +27,23 @@ _SUFFIXES = (".csv", ".json", ".parquet")
 
 @dataclass(frozen=True)
 class Datasets:
-    """The leaderboards of several datasets, by the name of the dataset."""
+    """The leaderboards of several datasets, by the name of the dataset.
+
+    `with_ranks`: whether the table has the mean ranks of models over the datasets.
+    """
 
     boards: Mapping[str, pd.DataFrame]
+    with_ranks: bool = False
 
     @classmethod
-    def read(cls, arguments: Sequence[str], output: str | None) -> Datasets:
+    def read(
+        cls, arguments: Sequence[str], output: str | None, with_ranks: bool = False
+    ) -> Datasets:
         """Read NAME=FILE arguments; `output` is the file to be written, if any.
 
         Raises:
-            UsageError: an argument has no name, two have the same name, or the output is read.
+            UsageError: an argument has no name, two have the same name, or the output is read; or
+                a dataset has the name of the columns of ranks.
             DataError: a file cannot be read.
         """
         boards: dict[str, pd.DataFrame] = {}
@@ -42,16 +51,24 @@ class Datasets:
             name, equals, path = (part.strip() for part in argument.partition("="))
             if not (name and equals and path):
                 raise UsageError(f"{argument}: write NAME=FILE, e.g. ML-1M={argument or 'ml.csv'}")
+            if with_ranks and name == BLOCK:
+                raise UsageError(f"--ranks adds columns called {BLOCK}; rename this dataset")
             if name in boards:
                 raise UsageError(f"two datasets have the name {name}; rename one")
             if output:
                 check_not_read(Path(output), {path: name})
             boards[name] = _read(path)
-        return cls(boards)
+        return cls(boards, with_ranks)
+
+    @functools.cached_property
+    def ranks(self) -> Ranks | None:
+        """The ranks of the models, if the table has them."""
+        return Ranks.of(self.boards) if self.with_ranks else None
 
     def frame(self) -> pd.DataFrame:
-        """Return the joined table."""
-        return joined(self.boards)
+        """Return the joined table, with the columns of ranks at its end."""
+        table = joined(self.boards)
+        return table if self.ranks is None else table.assign(**self.ranks.columns())
 
     def render(self, frame: pd.DataFrame, kind: str, digits: int | None) -> str:
         """Lay out the joined table; machine formats show it unchanged."""
@@ -63,9 +80,10 @@ class Datasets:
             for name, board in self.boards.items()
             for count in COUNTS
             if count in board
-        ]  # they are in the notes
+        ]
+        tests = self.ranks.columns_of_tests if self.ranks else []
         text = render_leaderboard(
-            frame.drop(columns=counts),
+            frame.drop(columns=[*counts, *tests]),  # they are in the notes
             kind,
             digits,
             how="",
@@ -101,7 +119,7 @@ class Datasets:
         """Map the columns to their names in papers, such as nDCG@10."""
         return {"model": "Model"} | {
             f"{name} {column}": shown
-            for name, board in self.boards.items()
+            for name, board in self._blocks.items()
             for column, shown in {
                 **{column: column for column in marked_columns(board)},
                 **display_names(catalog, board),
@@ -109,15 +127,20 @@ class Datasets:
         }
 
     def blocks(self) -> dict[str, str]:
-        """Map the columns of values to their datasets."""
+        """Map the columns of values to their datasets, and those of ranks to a title."""
         return {
-            f"{name} {column}": name
-            for name, board in self.boards.items()
+            f"{name} {column}": "Mean rank" if name == BLOCK else name
+            for name, board in self._blocks.items()
             for column in marked_columns(board)
         }
 
+    @property
+    def _blocks(self) -> Mapping[str, pd.DataFrame]:
+        """The leaderboards by the first word of their columns; that of ranks has the same ones."""
+        return {**self.boards, BLOCK: next(iter(self.boards.values()))}
+
     def notes(self) -> list[str]:
-        """Return what the caption has to say: numbers of users and runs, and missing models."""
+        """Return what the caption has to say: numbers of users and runs, missing models, tests."""
         notes = []
         for count in COUNTS:
             numbers = {
@@ -135,7 +158,7 @@ class Datasets:
             absent = [model for model in models if model not in set(board["model"])]
             if absent:
                 notes.append(f"empty cells: {name} has no results of {', '.join(absent)}")
-        return notes
+        return notes if self.ranks is None else [*notes, *self.ranks.sentences()]
 
 
 def _ends(numbers: Sequence[int]) -> list[int]:

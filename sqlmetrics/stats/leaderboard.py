@@ -301,10 +301,11 @@ def _best(values: Mapping[str, float], higher: bool | None) -> str | None:
     if higher is None or not values:
         return None
     choose = max if higher else min
-    return choose(values, key=lambda model: _rounded(values[model]))
+    return choose(values, key=lambda model: to_compare(values[model]))
 
 
-def _rounded(value: float) -> float:
+def to_compare(value: float) -> float:
+    """Round a value so that values that differ by the order of their sums are equal."""
     return float(f"{value:.12g}")
 
 
@@ -356,7 +357,7 @@ def _sorted_rows(board: _Board, higher: Mapping[str, bool | None]) -> list[Row]:
         value = None if first is None else board.at(group, first).get(model)
         if first is None or value is None:
             return number, True, 0.0, model
-        return number, False, -_rounded(value) if higher[first[0]] else _rounded(value), model
+        return number, False, -to_compare(value) if higher[first[0]] else to_compare(value), model
 
     return sorted(board.rows, key=place)
 
@@ -388,7 +389,7 @@ def _marks(
                 marks[group, model] = ", ".join(found)
             elif model == best:
                 marks[group, model] = BEST
-            elif _rounded(value) == _rounded(values[best]) or _stands(
+            elif to_compare(value) == to_compare(values[best]) or _stands(
                 tested.get((group, key, model, best)), bool(higher), alpha
             ):
                 marks[group, model] = NOT_WORSE

@@ -16,13 +16,22 @@ _TERMS = 20
 
 
 def special(needed_by: str) -> Any:
-    """Import `scipy.special`; `scipy.stats`, which is not needed, takes far longer to import.
+    """Import `scipy.special`; `scipy.stats`, which most tests do not need, imports far longer.
+
+    Raises:
+        UsageError: scipy is not installed.
+    """
+    return scipy_module("special", needed_by)
+
+
+def scipy_module(name: str, needed_by: str) -> Any:
+    """Import a module of scipy.
 
     Raises:
         UsageError: scipy is not installed.
     """
     try:
-        return importlib.import_module("scipy.special")
+        return importlib.import_module(f"scipy.{name}")
     except ImportError as error:
         verb = "need" if " and " in needed_by else "needs"
         raise UsageError(

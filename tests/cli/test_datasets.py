@@ -116,3 +116,48 @@ def test_the_output_is_not_an_input(files: list[str]) -> None:
     path = files[0].partition("=")[2]
     assert "ml.csv" in table(*files, "-o", path, "--force", code=2)
     assert pd.read_csv(path)["model"].tolist() == ["als", "knn", "pop"]
+
+
+@pytest.fixture
+def ranked(tmp_path: Path) -> list[str]:
+    """Return the arguments for three datasets with the same models."""
+    arguments = []
+    for name, values in {"ML": (0.5, 0.4, 0.3), "B": (0.3, 0.2, 0.1), "C": (0.2, 0.3, 0.1)}.items():
+        best = ["best" if value == max(values) else "" for value in values]
+        frame = ML.assign(**{"ndcg@10": values, "ndcg@10 mark": best})
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+        arguments.append(f"{name}={tmp_path / name}.csv")
+    return arguments
+
+
+def test_ranks_are_a_block_of_columns(ranked: list[str], tmp_path: Path) -> None:
+    lines = table(*ranked, "--ranks", "--format", "latex", "--digits", "2").splitlines()
+    assert lines[3].endswith(r"& \multicolumn{1}{c}{Mean rank} \\")
+    assert lines[5].endswith(r"& nDCG@10 & Popularity@10 & nDCG@10 \\")
+    assert [line.split(" & ")[-1] for line in lines[7:10]] == [
+        rf"{rank} \\" for rank in ("1.33", "1.67", "3.00")
+    ]
+    # ranks 1 2 3 twice and 2 1 3: Friedman 2 · (4 + 1 + 9) / 6, whose p-value is exp(-14 / 6)
+    assert lines[-4:] == [
+        "% ndcg@10: Friedman p = 0.097, Iman-Davenport p = 0.049",
+        "% smallest p that 3 models and 3 datasets can give exactly: 0.028",
+        "% critical difference of mean ranks: 1.914 (Nemenyi, alpha 0.05)",
+        "% no ranks, because no value is marked as the best: popularity@10",
+    ]
+    table(*ranked, "--ranks", "-o", str(tmp_path / "all.csv"))
+    frame = pd.read_csv(tmp_path / "all.csv")
+    assert [name for name in frame if name.startswith("rank ")] == [
+        "rank ndcg@10",
+        "rank ndcg@10 friedman_p",
+        "rank ndcg@10 iman_davenport_p",
+        "rank smallest_p",
+        "rank critical_difference",
+    ]
+    assert frame["rank smallest_p"].tolist() == pytest.approx([1 / 36] * 3)
+
+
+def test_ranks_need_every_model_in_every_dataset(files: list[str], ranked: list[str]) -> None:
+    assert "ML_1M has no ndcg@10 of new" in table(*files, "--ranks", code=1)
+    named = ranked[0].replace("ML=", "rank=")
+    assert "rename this dataset" in table(named, *ranked[1:], "--ranks", code=2)
+    assert "rank ndcg@10" in table(named, *ranked[1:])
