@@ -140,7 +140,7 @@ def arithmetic(request: MetricRequest, value: float, above: float, below: float)
     formula = re.split(r", where |; |\. ", request.metric.formula)[0]
     words = _divided(formula)
     if len(words) == 2 and value == 0 and math.isnan(above) and not words[0].isdecimal():
-        return f"{words[0]} 0 / {words[1]} = 0"  # no rows, such as hits, in the top k
+        return f"0, because {words[0]} is 0"  # no rows, such as hits, in the top k
     if len(words) != 2 or math.isnan(above) or math.isnan(below):
         return f"{formula} = {value:.4g}"
     sides = (

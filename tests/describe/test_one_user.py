@@ -143,7 +143,7 @@ def test_repeated_rows_of_items_count_once() -> None:
 def test_without_a_hit(shop: sm.Evaluator) -> None:
     values = shop.user("bob", ["recall@1", "mrr@1"]).values
     assert values["arithmetic"].tolist() == [
-        "hits in the top k 0 / divisor = 0", "1 / rank of the first hit in the top k = 0",
+        "0, because hits in the top k is 0", "1 / rank of the first hit in the top k = 0",
     ]  # fmt: skip
 
 
