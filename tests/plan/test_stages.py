@@ -99,6 +99,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "labelled_items": ("lrap", 4),
     "list_blocks": ("intra_list_diversity", 2),
     "listed_catalogue": ("mcc", 4),
+    "listed_valid": ("valid_items", 4),
     "listed_judged": ("rbp(output=residual)", 4),
     "listed_categories": ("category_coverage", 5),
     "listed_groups": ("exposure_parity", 4),  # two ranks, of one group each, and two groups

@@ -186,6 +186,7 @@ NEEDS: dict[str, dict[str, str | None]] = {
             "tail_count",
             "tail_share",
             "unseen",
+            "valid_items",
         ]
     ),
     "items": {

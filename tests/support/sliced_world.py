@@ -27,6 +27,7 @@ LISTED = [  # metrics that also judge other items
     "intra_list_diversity(over=history, distance=jaccard)",
     "money_precision", "unrepeated", "judged", "hole", "lrap", "coverage_error", "ranking_loss",
     "gauc", "gauc(unlisted=last, divisor=min_relevant_length)", "unseen", "tail_share",
+    "valid_items",
     "tail_count", "category_coverage", "category_entropy", "calibration", "epc(relevance=none)",
     "efd(relevance=none)", "overlap", "rbo", "popularity_lift", "least_item_promoted",
     "serendipity(relevance=none)", "serendipity(against=history)", "awrf", "ndkl",
