@@ -354,8 +354,13 @@ Example:
     help="Add the mean rank of each model over the datasets, and tests whether ranks differ. "
     "Needs scipy.",
 )
+@click.option(
+    "--plot",
+    metavar="FILE",
+    help="With --ranks, also write a chart of the mean ranks to FILE (.html .png .svg).",
+)
 @shared.output_options
-def table(datasets: tuple[str, ...], ranks: bool, **options: Any) -> None:
+def table(datasets: tuple[str, ...], ranks: bool, plot: str | None, **options: Any) -> None:
     """Put the leaderboards of several datasets side by side.
 
     Every FILE is a result of sqlmetrics leaderboard, saved with -o as .csv, .json or .parquet. Each
@@ -363,8 +368,13 @@ def table(datasets: tuple[str, ...], ranks: bool, **options: Any) -> None:
     """
     from sqlmetrics.cli.datasets import Datasets
 
-    read = Datasets.read(datasets, options["output"], ranks)
-    write(options, Datasets.frame, render=read.render, opened=contextlib.nullcontext(read))
+    read = Datasets.read(datasets, options["output"], ranks, plot)
+
+    def compute(read: Datasets) -> pd.DataFrame:
+        read.save_chart(plot, options["force"])
+        return read.frame()
+
+    write(options, compute, render=read.render, opened=contextlib.nullcontext(read))
 
 
 _REPORT = """

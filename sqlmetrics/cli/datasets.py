@@ -37,15 +37,25 @@ class Datasets:
 
     @classmethod
     def read(
-        cls, arguments: Sequence[str], output: str | None, with_ranks: bool = False
+        cls,
+        arguments: Sequence[str],
+        output: str | None,
+        with_ranks: bool = False,
+        plot: str | None = None,
     ) -> Datasets:
-        """Read NAME=FILE arguments; `output` is the file to be written, if any.
+        """Read NAME=FILE arguments; `output` and `plot` are the files to be written, if any.
 
         Raises:
-            UsageError: an argument has no name, two have the same name, or the output is read; or
-                a dataset has the name of the columns of ranks.
+            UsageError: an argument has no name, two have the same name, or the output is read; a
+                dataset has the name of the columns of ranks; or the chart cannot be made.
             DataError: a file cannot be read.
         """
+        if plot is not None:
+            from sqlmetrics.report.chart_file import check_chart
+
+            if not with_ranks:
+                raise UsageError("--plot draws the ranks; add --ranks")
+            check_chart(plot)
         boards: dict[str, pd.DataFrame] = {}
         for argument in arguments:
             name, equals, path = (part.strip() for part in argument.partition("="))
@@ -69,6 +79,18 @@ class Datasets:
         """Return the joined table, with the columns of ranks at its end."""
         table = joined(self.boards)
         return table if self.ranks is None else table.assign(**self.ranks.columns())
+
+    def save_chart(self, path: str | None, force: bool) -> None:
+        """Write the chart of the ranks to a file, if a file is given.
+
+        Raises:
+            DataError: the file exists and `force` is not set, or the file cannot be written.
+        """
+        if path is not None and self.ranks is not None:
+            from sqlmetrics.report.chart_file import save_chart
+            from sqlmetrics.report.ranks import chart_of_ranks
+
+            save_chart(chart_of_ranks(self.ranks), path, force)
 
     def render(self, frame: pd.DataFrame, kind: str, digits: int | None) -> str:
         """Lay out the joined table; machine formats show it unchanged."""

@@ -83,7 +83,8 @@ def show_trend(history: str, metric: str, options: Mapping[str, Any]) -> None:
 
     by, plot = names_of(options["by"]), options["plot"]
     if plot is not None:
-        from sqlmetrics.report.trend import check_chart, save_trend
+        from sqlmetrics.report.chart_file import check_chart
+        from sqlmetrics.report.trend import save_trend
 
         check_chart(plot)
 

@@ -6,25 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.errors import UsageError
-from sqlmetrics.files import whole_file
-from sqlmetrics.report.page import require_packages
+from sqlmetrics.report.chart_file import check_chart, save_chart
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_SUFFIXES = (".html", ".png", ".svg")
-
-
-def check_chart(path: str | Path) -> None:
-    """Check that a chart can be written to a file of this name.
-
-    Raises:
-        UsageError: the suffix is unknown, or a package for charts is missing.
-    """
-    if Path(path).suffix.lower() not in _SUFFIXES:
-        raise UsageError(f"{path}: a chart is written as {', '.join(_SUFFIXES)}")
-    require_packages()
 
 
 def save_trend(
@@ -41,11 +26,10 @@ def save_trend(
 
     Raises:
         UsageError: see `check_chart`.
-        DataError: the file exists and `force` is not set, or the file cannot be written.
+        DataError: see `save_chart`.
     """
     check_chart(path)
-    with whole_file(Path(path), force) as temporary:
-        _chart(trend, metric, by).save(str(temporary), format=Path(path).suffix.lower()[1:])
+    save_chart(_chart(trend, metric, by), path, force)
 
 
 def _chart(trend: pd.DataFrame, metric: str, by: Sequence[str]) -> Any:

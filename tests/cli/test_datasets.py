@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from sqlmetrics.cli.commands import main
+from sqlmetrics.report.ranks import chart_of_ranks
+from sqlmetrics.stats.ranks import Ranks
 
 ML = pd.DataFrame(
     {
@@ -161,3 +164,31 @@ def test_ranks_need_every_model_in_every_dataset(files: list[str], ranked: list[
     named = ranked[0].replace("ML=", "rank=")
     assert "rename this dataset" in table(named, *ranked[1:], "--ranks", code=2)
     assert "rank ndcg@10" in table(named, *ranked[1:])
+
+
+def test_a_chart_of_ranks(ranked: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    path = tmp_path / "ranks.svg"
+    asked = [*ranked, "--ranks", "--plot", str(path)]
+    table(*asked)
+    content = path.read_bytes()
+    texts = {"".join(part.itertext()) for part in ElementTree.fromstring(content).iter()}
+    title = "mean rank ± half the critical difference"
+    assert {"ndcg@10, Friedman p = 0.097", title, "als", "knn", "pop"} <= texts
+    assert "exists" in table(*asked, code=1)
+    assert path.read_bytes() == content
+    table(*asked, "--force")
+    assert "add --ranks" in table(*ranked, "--plot", str(path), code=2)
+    pdf = table(*ranked, "--ranks", "--plot", "ranks.pdf", code=2)
+    assert "ranks.pdf: a chart is written as .html, .png, .svg" in pdf
+
+
+def test_intervals_of_the_chart_are_as_wide_as_the_critical_difference() -> None:
+    pytest.importorskip("altair")
+    boards = {name: ML.assign(model=["a", "b", "c"]) for name in ("x", "y", "z")}
+    ranks = Ranks.of(boards)
+    (data,) = chart_of_ranks(ranks).to_dict()["datasets"].values()
+    assert [row["value"] for row in data] == [1, 2, 3]
+    for row in data:
+        assert row["ci_high"] - row["ci_low"] == pytest.approx(ranks.critical_difference, rel=1e-5)
+        assert row["ci_high"] + row["ci_low"] == pytest.approx(2 * row["value"], rel=1e-5)
