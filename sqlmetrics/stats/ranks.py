@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.stats.leaderboard import BEST, marked_columns, marks_in, to_compare
 from sqlmetrics.stats.student import scipy_module, special
+from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,7 +132,7 @@ class Ranks:
         """Return the results of the tests in words."""
         texts = [
             f"{metric}: Friedman p = {ranks.friedman_p:.2g}, Iman-Davenport p = "
-            f"{ranks.iman_davenport_p:.2g}"
+            f"{ranks.iman_davenport_p:.2g}; {self._verdict(ranks)}"
             for metric, ranks in self.metrics.items()
         ]
         given = f"{len(self.models)} models and {self.n_datasets} datasets"
@@ -144,6 +145,15 @@ class Ranks:
         )
         unranked = [f"no ranks, because no value is marked as the best: {', '.join(self.unranked)}"]
         return [*texts, smallest, difference, *(unranked if self.unranked else [])]
+
+    def _verdict(self, ranks: RanksOf) -> str:
+        """Say which models are worse than the best; their pairs count only if the test does."""
+        if max(ranks.iman_davenport_p, self.smallest_p) >= ALPHA:
+            return "no significant difference"
+        best = min(ranks.means, key=lambda model: ranks.means[model])
+        limit = ranks.means[best] + self.critical_difference
+        worse = [model for model, mean in ranks.means.items() if mean >= limit]
+        return f"{listed(worse) or 'no model'} significantly worse than {best}"
 
 
 def _ranks(

@@ -142,7 +142,8 @@ def test_ranks_are_a_block_of_columns(ranked: list[str], tmp_path: Path) -> None
     ]
     # ranks 1 2 3 twice and 2 1 3: Friedman 2 · (4 + 1 + 9) / 6, whose p-value is exp(-14 / 6)
     assert lines[-4:] == [
-        "% ndcg@10: Friedman p = 0.097, Iman-Davenport p = 0.049",
+        "% ndcg@10: Friedman p = 0.097, Iman-Davenport p = 0.049; no model significantly worse "
+        "than als",
         "% smallest p that 3 models and 3 datasets can give exactly: 0.028",
         "% critical difference of mean ranks: 1.914 (Nemenyi, alpha 0.05)",
         "% no ranks, because no value is marked as the best: popularity@10",

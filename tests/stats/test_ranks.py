@@ -44,6 +44,23 @@ def test_worked_numbers() -> None:
     assert ranks.smallest_p == pytest.approx(1 / 6**4, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        (WORKED, "c significantly worse than a"),  # 2.8 - 1.2 > 1.48 > 2 - 1.2
+        # mean ranks 1, 2.75, 2.5 and 3.75, and a critical difference of 2.569 sqrt(20 / 24) = 2.35
+        ([[4.0, 3, 2, 1], [4.0, 2, 3, 1], [4.0, 3, 2, 1], [4.0, 1, 3, 2]], "d significantly worse"),
+        ([[3.0, 2, 1]] * 2, "no significant difference"),  # an exact p-value is at least 1 / 6
+        ([[3.0, 2, 1], [2.0, 3, 1], [3.0, 2, 1]], "no model significantly worse than a"),
+        ([[3.0, 2, 1], [1.0, 2, 3], [2.0, 3, 1]], "no significant difference"),
+    ],
+    ids=["worked", "four models", "two datasets", "close", "random"],
+)
+def test_sentences(rows: Sequence[Sequence[float]], verdict: str) -> None:
+    """Pairs are compared only if the models differ, and no exact test would deny it."""
+    assert f"; {verdict}" in ranks_of(rows).sentences()[0]
+
+
 def test_low_values_are_best_where_they_are_marked() -> None:
     of = ranks_of(WORKED, high=False).metrics["ndcg@10"]
     assert of.means == {"a": 2.8, "b": 2.0, "c": 1.2}
