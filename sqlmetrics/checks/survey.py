@@ -239,7 +239,7 @@ def _by_model(
     counted = planner.found_by_model(plan.root)
     if counted.root.key not in known:
         known[counted.root.key] = engine.records(physical(planner, counted, engine))
-    counts = {str(one["model"]): int(one["n_found"]) for one in known[counted.root.key]}
+    counts = {str(one["model"]): int(one["n_of_model"]) for one in known[counted.root.key]}
     if sum(counts.values()) != row["n_found"]:  # a row stands for several lists or users
         return ""
     return f" ({listed(f'{model} {count:,}' for model, count in counts.items())})"
