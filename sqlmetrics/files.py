@@ -15,7 +15,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sqlmetrics import interrupts
@@ -418,6 +418,19 @@ def check_replaceable(paths: Iterable[Path]) -> None:
         if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
             what = "a symbolic link" if path.is_symlink() else "not a regular file"
             raise DataError(f"{path} is {what} and is not replaced; move or remove it")
+
+
+def replaced(targets: Sequence[Path], force: bool) -> list[Path]:
+    """Return the files that exist, which `exchange` replaces.
+
+    Raises:
+        DataError: a file exists and `force` is not set, or it is not a regular file.
+    """
+    existing = [target for target in targets if os.path.lexists(target)]
+    if existing and not force:
+        raise already_there(existing[0])
+    check_replaceable(existing)
+    return existing
 
 
 def exchange(folder: Path, draft: Path, names: Iterable[str], old: Iterable[Path]) -> None:

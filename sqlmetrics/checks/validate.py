@@ -228,9 +228,13 @@ def planned_checks(
             yield check, planner.check(check, values)
 
 
+def _examples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows that a refusal shows: without the number of all."""
+    return [{name: row[name] for name in row if name != "n_found"} for row in rows]
+
+
 def _uneven(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
     """Return the error for users, or items of users, with several values of a column."""
-    examples = [{name: row[name] for name in row if name != "n_found"} for row in rows]
     template, of_users = attribute.template, attribute.of == "users"
     where = f"{attribute.table}, column {attribute.name}" if template is None else template.path
     who = "users" if of_users else "items of users"
@@ -238,7 +242,7 @@ def _uneven(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsErro
         f"{where}: {rows[0]['n_found']:,} {who} have several values",
         table=attribute.table,
         column=attribute.name,
-        examples=examples,
+        examples=_examples(rows),
         remedy=_one_value(attribute),
     )
 
@@ -250,7 +254,7 @@ def _uneven_cluster(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> 
         "clusters",
         table=attribute.table,
         column=attribute.name,
-        examples=[{name: row[name] for name in row if name != "n_found"} for row in rows],
+        examples=_examples(rows),
         remedy="a cluster holds whole lists: name a column with one value per list, or add the "
         "column to the key",
     )
@@ -262,7 +266,7 @@ def _unassigned(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> Rows
         f"{attribute.table}, column {attribute.name}: {rows[0]['n_found']:,} users have no cluster",
         table=attribute.table,
         column=attribute.name,
-        examples=[{name: row[name] for name in row if name != "n_found"} for row in rows],
+        examples=_examples(rows),
         remedy="fill in the column; a list that is alone has a cluster of its own",
     )
 

@@ -57,16 +57,10 @@ def changed(
     """Return the users that changed most, and their lists as text.
 
     Raises:
-        UsageError: options that apply to whole comparisons, or an invalid number of users.
+        UsageError: an invalid number of users, or both --worst and --best.
     """
     if options["worst"] and options["best"]:
         raise UsageError("--worst and --best name different users; give one of them")
-    for name in ("by", "by_item", "combinations", "fail_if", "cluster", "power", "detect"):
-        if options[name]:
-            raise UsageError(
-                f"--{name.replace('_', '-')} does not apply to the users of --worst and --best; "
-                "remove it"
-            )
     given = options["worst"] or options["best"]
     n = None if given == "all" else int(given) if given.isdecimal() and int(given) else 0
     if n == 0:

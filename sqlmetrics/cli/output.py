@@ -219,6 +219,13 @@ def comparison(
     return {**options, "baseline": table}, compute
 
 
+# options that --worst and --best, which compare no whole models, refuse
+_OF_COMPARISONS = (
+    "by", "by_item", "combinations", "fail_if", "cluster", "power", "detect", "record",
+    "from_record",
+)  # fmt: skip
+
+
 def write_changes(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
     """Write the users that changed most in a comparison, in tables with their lists.
 
@@ -227,10 +234,11 @@ def write_changes(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
     """
     from sqlmetrics.cli.one_user import changed
 
-    for name in ("record", "from_record"):
-        if options[name] is not None:
+    for name in _OF_COMPARISONS:
+        if options[name]:
             raise UsageError(
-                f"--{name.replace('_', '-')} does not apply to --worst and --best; remove it"
+                f"--{name.replace('_', '-')} does not apply to the users of --worst and --best; "
+                "remove it"
             )
     opened, _ = comparison(metrics, options)
     shows_table = options["output"] in (None, "-")

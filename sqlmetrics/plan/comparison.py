@@ -99,7 +99,7 @@ def changes(results: Results, baseline: str, n: int | None, by_gain: bool) -> Pl
     `n` is the number of users of each model; None for all, in the same order.
     """
     check_comparable(results)
-    (request,) = results.requests
+    request = results.only_request()
     name, column = results.wide.home(request)
     pairs = _pairs(results, results.wide.tables[name], baseline)
     return Plan(

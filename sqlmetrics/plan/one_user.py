@@ -113,7 +113,7 @@ def one_user(results: Results, user: Mapping[str, Any], shown: Iterable[Attribut
 
 def extremes(results: Results, n: int, highest: bool) -> Plan:
     """Plan the users with the lowest or highest values of the only request, of each model."""
-    name, column = results.wide.home(results.requests[0])
+    name, column = results.wide.home(results.only_request())
     per_user = {"per_user": results.wide.tables[name].node}
     return Plan(
         results.of_users_planner.rendered(

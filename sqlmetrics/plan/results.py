@@ -159,6 +159,16 @@ class Results:
         for request in self.of_runs:
             raise UsageError(f"{request.spec} has one value for all users, {instead}")
 
+    def only_request(self) -> MetricRequest:
+        """Return the request by whose values users are found.
+
+        Raises:
+            UsageError: there are several.
+        """
+        if len(self.requests) != 1:
+            raise UsageError("name one metric with one cutoff, such as ndcg@10, to find users by")
+        return self.requests[0]
+
 
 def results_of(
     planner: Planner,

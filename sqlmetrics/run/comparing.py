@@ -18,7 +18,7 @@ from sqlmetrics.run.path import evaluate, own_templates_named, present, ready, r
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.decisions import ATTRIBUTE as DECISIONS
-from sqlmetrics.stats.decisions import decisions
+from sqlmetrics.stats.decisions import are_few, decisions
 from sqlmetrics.stats.gates import COMPARISON, check_known
 from sqlmetrics.stats.power import Power
 from sqlmetrics.texts.messages import SEVERAL_MODELS, Argument, Message
@@ -105,7 +105,7 @@ def compare(
     frame = frame[[*leading[:place], "model", *leading[place:]]]
     frame["model"] = frame["model"].astype(str)  # the baseline is a text, too
     power = testing.power
-    if power is None and importlib.util.find_spec("scipy") is not None:
+    if power is None and are_few(frame) and importlib.util.find_spec("scipy") is not None:
         power = Power()  # for the decisions
     frame = paired_tests.finished(
         frame,
@@ -115,6 +115,7 @@ def compare(
         correction=testing.correction,
         power=power,
     )
+    sentences: list[str] = []
     if power is not None:
         better = {request.name: request.higher_is_better for request in of.requests}
         sentences = decisions(
@@ -122,7 +123,7 @@ def compare(
         )
         if testing.power is None:
             frame = frame.drop(columns=["mde", "mde_relative"])
-        frame.attrs[DECISIONS] = sentences
+    frame.attrs[DECISIONS] = sentences
     return gating.passed(session, frame, gates, COMPARISON)
 
 
@@ -150,9 +151,7 @@ def changed_users(
     with own_templates_named(session):
         of = results(session, asked)
         check_comparable(of)
-        if len(of.requests) != 1:
-            raise UsageError("name one metric with one cutoff, such as ndcg@10, to find users by")
-        (request,) = of.requests
+        request = of.only_request()
         if request.higher_is_better is None:
             raise UsageError(
                 f"{request.spec}: neither higher nor lower values are better, so that no user has "

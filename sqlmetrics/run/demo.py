@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +9,7 @@ from pathlib import Path
 import duckdb
 
 from sqlmetrics.errors import DataError, EngineError, UsageError
-from sqlmetrics.files import OwnFolder, already_there, check_replaceable, exchange
+from sqlmetrics.files import OwnFolder, exchange, replaced
 from sqlmetrics.sql.quoting import literal
 from sqlmetrics.sql.templates import demo_macros, environment
 
@@ -121,7 +119,7 @@ def write_demo(
         *((table, table, None) for table in _TABLES),
     ]
     targets = [directory / f"{name}.parquet" for name, _, _ in jobs]
-    _check_targets(targets, force)
+    replaced(targets, force)
 
     # All tables are complete before the first file is moved, so that a failure changes nothing.
     try:
@@ -142,26 +140,13 @@ def write_demo(
                 draft = literal(str(folder / "new" / target.name))
                 how = "(FORMAT parquet, COMPRESSION zstd)"
                 _execute(connection, f"COPY (\n{query}\n) TO {draft} {how}")
-            old = _check_targets(targets, force)
+            old = replaced(targets, force)
             exchange(directory, folder, [target.name for target in targets], old)
     except OSError as error:
         raise DataError(f"cannot write to {directory}: {error}") from error
     except duckdb.Error as error:
         raise EngineError(f"cannot write the demo tables: {error}") from error
     return targets
-
-
-def _check_targets(targets: Sequence[Path], force: bool) -> list[Path]:
-    """Return the existing files.
-
-    Raises:
-        DataError: a file exists and `force` is not set, or it is not a regular file.
-    """
-    existing = [target for target in targets if os.path.lexists(target)]
-    if existing and not force:
-        raise already_there(existing[0])
-    check_replaceable(existing)
-    return existing
 
 
 def _check_range(name: str, value: int, low: int, high: int) -> None:

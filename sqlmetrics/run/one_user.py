@@ -111,8 +111,6 @@ def extremes(session: Session, asked: Request, n: int, highest: bool) -> pd.Data
         raise UsageError(f"n must be a whole number of at least 1, not {n!r}")
     of = results(session, asked)
     of.require_users("not a value for each user; use evaluate")
-    if len(of.requests) != 1:
-        raise UsageError("name one metric with one cutoff, such as ndcg@10, to find users by")
     with own_templates_named(session):
         plan = planned(of, planning.extremes(of, n, highest))
         return session.engine.frame(ready(session, plan))

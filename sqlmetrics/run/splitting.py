@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import DataError, RowsError, UsageError
-from sqlmetrics.files import OwnFolder, already_there, check_replaceable, exchange
+from sqlmetrics.files import OwnFolder, exchange, replaced
 from sqlmetrics.metrics.conventions import STANDARD
 from sqlmetrics.plan.split import EVENTS, Events, Rule, check_time
 from sqlmetrics.run.printing import require_names
@@ -105,7 +104,7 @@ def split(
     asked = rule.asked(by)
     folder = Path(folder)
     targets = [folder / name for name in FILES]
-    _existing(targets, force)
+    replaced(targets, force)
     given = {"columns": columns, "key": key, "where": where, "threads": threads,
              "memory_limit": memory_limit, "temp_directory": temp_directory,
              "temp_limit": temp_limit}  # fmt: skip
@@ -370,20 +369,7 @@ def _write(
                 session.engine.write_parquet(Plan(node), draft / name, force)
             text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
             (draft / FILES[-1]).write_text(text, encoding="utf-8")
-            old = _existing([folder / name for name in FILES], force)
+            old = replaced([folder / name for name in FILES], force)
             exchange(folder, own, FILES, old)
     except OSError as error:
         raise DataError(f"cannot write to {folder}: {error.strerror or error}") from error
-
-
-def _existing(targets: Sequence[Path], force: bool) -> list[Path]:
-    """Return the files that exist.
-
-    Raises:
-        DataError: a file exists and `force` is not set, or it is not a regular file.
-    """
-    existing = [target for target in targets if os.path.lexists(target)]
-    if existing and not force:
-        raise already_there(existing[0])
-    check_replaceable(existing)
-    return existing

@@ -17,6 +17,12 @@ ATTRIBUTE = "sqlmetrics_decisions"  # key of the sentences in the attrs of a com
 _MOST = 12  # sentences; more are no help for a decision
 
 
+def are_few(frame: pd.DataFrame) -> bool:
+    """Are there so few metrics, cutoffs and slices that a sentence about each helps?"""
+    keys = list(frame.columns)[: list(frame.columns).index("k") + 1]
+    return len(frame[keys].drop_duplicates()) <= _MOST
+
+
 def decisions(
     frame: pd.DataFrame,
     better: Mapping[str, bool | None],
@@ -35,6 +41,8 @@ def decisions(
 
     Returns: one sentence per metric, cutoff and slice; none if there are very many.
     """
+    if not are_few(frame):
+        return []
     names = list(frame.columns)
     slices = names[: names.index("metric")]
     numbers = n_tests(frame, frame["p_value"].to_numpy("float64"), correction)
@@ -46,8 +54,6 @@ def decisions(
     for row in records:
         key = (*(row[name] for name in slices), row["metric"], row["k"])
         groups.setdefault(key, []).append(row)
-    if len(groups) > _MOST:
-        return []
     sentences = []
     for (*values, metric, k), rows in groups.items():
         where = "".join(f", {name}={value}" for name, value in zip(slices, values, strict=True))
