@@ -140,10 +140,11 @@ format = 'auto' {%- if types %}, columns = { {{- columns -}} } {%- endif -%} {{ 
 {{ rows_of_files("read_json(" ~ path_literal(paths) ~ ", " ~ how ~ ")", folders) }}
 {%- endmacro -%}
 
-{#- One row per line of a text file, with its words. -#}
-{%- macro words_of_lines(paths) -%}
+{#- One row per line of a text file, with its words; `in_order`: also with its place in the file. -#}
+{%- macro words_of_lines(paths, in_order=false) -%}
 (
         SELECT string_split_regex(trim(line), '\s+') AS words
+        {%- if in_order %}, row_number() OVER () AS sqlmetrics_row {%- endif %}
         FROM read_csv(
             {{ path_literal(paths) }},
             columns = {'line': 'VARCHAR'},
@@ -153,6 +154,9 @@ format = 'auto' {%- if types %}, columns = { {{- columns -}} } {%- endif -%} {{ 
             quote = '',
             escape = '',
             hive_partitioning = FALSE
+            {%- if in_order %},
+            parallel = FALSE
+            {%- endif %}
         )
         WHERE trim(line) <> ''
     ) AS lines
@@ -179,13 +183,16 @@ CASE
 {%- endmacro -%}
 
 {#- Reads a TREC run: query Q0 document rank score tag. The rank is ignored, as in trec_eval. -#}
-{%- macro source_trec_run(paths, folders=none, tag="") -%}
+{%- macro source_trec_run(paths, folders=none, tag="", in_order=false) -%}
 (
     SELECT
         {{ first_word(6, 'a TREC run', 5, 'score', tag) }} AS user_id,
         words[3] AS item_id,
         CAST(words[5] AS DOUBLE) AS score
-    FROM {{ words_of_lines(paths) }}
+        {%- if in_order %},
+        sqlmetrics_row
+        {%- endif %}
+    FROM {{ words_of_lines(paths, in_order) }}
 )
 {%- endmacro -%}
 

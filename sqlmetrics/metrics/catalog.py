@@ -139,7 +139,7 @@ class Catalog:
         canonical, params = self.aliases.get(name.lower(), (name.lower(), {}))
         if canonical not in self.metrics:
             family = [m.name for m in self.metrics.values() if m.family == name.lower()]
-            hint: Any = self._with_cutoff(name) or elsewhere(name)
+            hint: Any = elsewhere(name) or self._with_cutoff(name)
             hint = hint or suggestion(name, [*self.metrics, *self.aliases])
             if family:
                 hint = f"; metrics of {name} are {', '.join(family)}"

@@ -148,7 +148,7 @@ class Definitions:
                 resolved = self._resolved(spec, settings)
                 if resolved is None:
                     continue
-                for k in cutoffs:
+                for k in cutoffs if resolved.k is None else [resolved.k]:
                     request = replace(resolved, k=k)
                     requests.setdefault(request.label, request)
         if not requests:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.conventions import Convention, conventions
-from sqlmetrics.metrics.spec import MetricSpec, parse_spec
+from sqlmetrics.metrics.spec import MetricSpec, parse_cutoff, parse_spec
 from sqlmetrics.texts.messages import Argument, Message, joined
 
 
@@ -20,6 +20,16 @@ def specs_of(covers: Mapping[str, str]) -> dict[MetricSpec, MetricSpec]:
         with contextlib.suppress(UsageError):  # a name such as BinaryRecoMetrics.AUC
             specs[parse_spec(theirs.removesuffix("@k"))] = parse_spec(ours)
     return specs
+
+
+def cutoff_apart(
+    spec: MetricSpec, theirs: Collection[MetricSpec], before_cutoff: str
+) -> MetricSpec:
+    """Split a name such as `P_10` into the name of a metric of the system and its cutoff."""
+    name, _, k = spec.metric.rpartition(before_cutoff) if before_cutoff else ("", "", "")
+    if spec.cutoff is not None or MetricSpec(name) not in theirs or not re.fullmatch("[0-9]+", k):
+        return spec
+    return replace(spec, metric=name, cutoff=parse_cutoff(k))
 
 
 def translated(
@@ -65,10 +75,14 @@ def with_settings(
 def elsewhere(name: str) -> Message:
     """Return the metrics that conventions know under a name, as a hint; empty if there are none."""
     found: dict[str, list[str]] = {}
-    for convention in conventions():
-        for theirs, spec in (Convention.load(convention).covers or {}).items():
+    for known in map(Convention.load, conventions()):
+        base, mark, k = name.rpartition(known.before_cutoff) if known.before_cutoff else ("",) * 3
+        is_cut = bool(mark) and k.isdecimal()
+        for theirs, spec in (known.covers or {}).items():
             if _letters(theirs) == _letters(name):
-                found.setdefault(spec, []).append(convention)
+                found.setdefault(spec, []).append(known.name)
+            elif is_cut and theirs.lower() == base.lower():
+                found.setdefault(f"{spec}@{k}", []).append(known.name)
     if not found:
         return Message()
     named = joined(

@@ -10,7 +10,7 @@ from sqlmetrics.errors import UsageError, suggestion
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import Metric, Param
-from sqlmetrics.metrics.other_names import specs_of, translated, with_settings
+from sqlmetrics.metrics.other_names import cutoff_apart, specs_of, translated, with_settings
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import AT, MetricSpec, Value, parse_cutoff, parse_spec, value_text
 from sqlmetrics.texts.messages import Message, set_to
@@ -133,6 +133,7 @@ class Settings:
 
         Names of a default set are ours, even if the system has another metric of that name.
         """
+        spec = cutoff_apart(spec, self._theirs, self.convention.before_cutoff)
         name, _ = self.catalog.aliases.get(spec.metric, (spec.metric, {}))
         known = name in self.catalog.metrics and self.covers(name)
         ours = translated(spec, self._theirs, known)
@@ -224,7 +225,9 @@ class Settings:
             if layer.get("order") == "auto":
                 layer["order"] = "rank" if has_rank else "score"
         values = {**without, **parsed}
-        for name, param in params.items():
+        # a convention may set what only some forms of a metric read
+        names = self.chosen(metric, own) if metric else params
+        for name, param in ((name, params[name]) for name in names):
             for other, choices in param.only_with.items():
                 if values[name] != param.default and values[other] not in choices:
                     raise UsageError(

@@ -13,12 +13,15 @@ from sqlmetrics.texts.messages import Argument, Message
 Value: TypeAlias = str | int | float | None
 
 _SPEC = re.compile(
-    r"""\s* (?P<name>[0-9]*[A-Za-z_][A-Za-z0-9_]*) \s*  # trec_eval has 11pt_avg
+    # trec_eval has 11pt_avg and iprec_at_recall_0.10
+    r"""\s* (?P<name>[0-9]*[A-Za-z_][A-Za-z0-9_]*(?:_[0-9]\.[0-9]+)?) \s*
         (?: \( (?P<params>[^()]*) \) )? \s*
         (?: @ \s* (?P<cutoff>[^\s@]+) )? \s*""",
     re.VERBOSE,
 )
-_PARAM = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>[^\s,=]+)\s*")
+_PARAM = re.compile(
+    r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<quote>[\"']?)(?P<value>[^\s,=\"']+)(?P=quote)\s*"
+)
 
 
 AT = "@"  # as a parameter: a fraction after the @, which is no cutoff in some systems

@@ -276,7 +276,7 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
                 "sqlmetrics_row",
                 source(given, read_of_folders, in_order=True),
             )
-    elif kind == "csv":
+    elif kind in ("csv", "trec_run"):
         row_number = "sqlmetrics_row"
         ordered = source(given, read_of_folders, in_order=True, **options)
     if hides_rows(kind, parts[0][1]):

@@ -222,7 +222,7 @@ class Table:
             if source.row_number is None:
                 raise DataError(
                     f"{self.name}: {source.label} has no row order to use as the ranking (only "
-                    "frames, Arrow tables, Parquet and CSV files have a row order)",
+                    "frames, Arrow tables, TREC runs, Parquet and CSV files have one)",
                     table=self.name,
                     remedy=Message(
                         "choose another tie-breaking rule with ",

@@ -41,6 +41,18 @@ def calls(metric: str, *conventions: str) -> list[str]:
         ("hits_at_k@5", "rexmex", "precision@5"),
         ("IPrec@0.1", "ir_measures", "interpolated_precision(recall=0.1)@None"),
         ("IPrec@0.25", "ir_measures", "interpolated_precision(recall=0.25)@None"),
+        ("P_10", "trec_eval", "precision@10"),
+        ("ndcg_cut_10", "trec_eval", "ndcg@10"),
+        ("map_cut_100", "trec_eval", "map@100"),
+        ("success_1", "trec_eval", "hit_rate@1"),
+        ("relative_P_5", "trec_eval", "precision(divisor=min_k_relevant)@5"),
+        ("iprec_at_recall_0.10", "trec_eval", "interpolated_precision(recall=0.1)@None"),
+        ("gm_map", "trec_eval", "map(aggregate=geometric_mean)@None"),
+        ("infAP", "trec_eval", "inf_ap@None"),
+        ("ERR@20", "ir_measures", "err@20"),
+        ('nDCG(dcg="exp-log2")@10', "ir_measures", "ndcg(gain=exponential)@10"),
+        ("NERR10(max_rel=2)", "ir_measures", "cwl(browsing=nerr10, max_grade=2)@None"),
+        ("INST(T=3, max_rel=2)", "ir_measures", "cwl(browsing=inst, max_grade=2, target=3)@None"),
     ],
 )
 def test_names_under_their_convention(metric: str, convention: str, ours: str | None) -> None:
@@ -83,9 +95,9 @@ def test_a_name_of_one_convention_applies_to_all() -> None:
         ),
         ("novelty", "; metrics of novelty are efd, epc, group_popularity_lift, "),
         ("ndgc", "; did you mean 'ndcg'"),
-        ("ndcg_cut_10", "; a cutoff is written with @: ndcg@10 ("),
+        ("ndcg_cut_10", "; it is the name of ndcg@10 in trec_eval. Write ndcg@10, or choose"),
         ("map_at_5", "; a cutoff is written with @: map@5 ("),
-        ("p_10", "; a cutoff is written with @: p@10; it is the name of precision in ir_measures"),
+        ("p_10", "; it is the name of precision@10 in trec_eval. Write precision@10, or choose"),
     ],
 )
 def test_unknown_names_are_looked_up_in_the_conventions(metric: str, hint: str) -> None:

@@ -53,8 +53,9 @@ WITHOUT_CUTOFF = {
     "ir_measures": {
         *("SetP", "SetP(relative=True)", "SetR", "SetF", "Rprec", "Bpref", "infAP"),
         *(f"{name}(judged_only=True)" for name in ("SetP", "SetF", "Rprec", "RR")),
-        *("RBP(rel=1)", "RBP(rel=1, p=0.5)"),
-        *("NumRet", "NumRel", "NumRelRet"),
+        *("RBP(rel=1)", "RBP(rel=1, p=0.5)", "INSQ(max_rel=3)", "INST(max_rel=3)"),
+        *("INST(T=2.0, max_rel=3)", "NERR10(max_rel=3)", "NERR11(max_rel=3)"),
+        *("SetAP", "SetAP(judged_only=True)", "NumQ", "NumRet", "NumRel", "NumRelRet"),
         *("Compat", "Compat(p=0.8)", "Compat(p=0.8, normalize=False)"),
         *("NRBP", "nNRBP", "NRBP(alpha=0.3, beta=0.8)", "AP_IA"),
         *(f"IPrec@{tenths / 10}" for tenths in range(11)),
@@ -70,7 +71,18 @@ WITHOUT_CUTOFF = {
     },
     "trec_eval": {
         *("set_P", "set_relative_P", "set_recall", "set_F", "map", "recip_rank", "ndcg", "Rprec"),
-        *("bpref", "infAP", "num_ret", "num_rel", "num_rel_ret", "11pt_avg"),
+        *(
+            "set_map",
+            "gm_map",
+            "gm_bpref",
+            "bpref",
+            "infAP",
+            "num_q",
+            "num_ret",
+            "num_rel",
+            "num_rel_ret",
+            "11pt_avg",
+        ),
         *(f"iprec_at_recall_{tenths / 10:.2f}" for tenths in range(11)),
     },
 }

@@ -45,6 +45,7 @@ class Convention:
     """A complete set of choices: settings for all metrics, and deviations for single metrics.
 
     `covers`: the metrics of the system and the specs that compute them; None: every metric.
+    `before_cutoff`: what the system writes between a name and a cutoff, such as the `_` of `P_10`.
     `parameters`: the system's names of parameters and the settings that they stand for.
     `implied`: not requested by name, but through `all`.
     """
@@ -54,6 +55,7 @@ class Convention:
     release: str = ""
     cite: str = ""
     covers: Annotated[Mapping[str, str], _NOT_EMPTY] | None = None
+    before_cutoff: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Annotated[Any, _SETTING]] = field(default_factory=dict)
     metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
