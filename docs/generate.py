@@ -18,7 +18,7 @@ import pandas as pd
 from click.testing import CliRunner
 from conventions_page import conventions_page, meaning, table
 from dialects_page import dialects_page
-from metric_pages import families, metric_pages
+from metric_pages import metric_pages
 from options_page import options_page
 from template_names_page import template_names_page
 
@@ -32,8 +32,6 @@ from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.report import limits
 
 ROOT = Path(__file__).resolve().parent.parent
-FIVE_USERS = "-r examples/five_users/recommendations.csv -i examples/five_users/interactions.csv"
-COMPARED = f"evaluate map@3 {FIVE_USERS} --convention jurity,rectools,standard"
 
 
 def _runs(page: str) -> bool:
@@ -46,7 +44,6 @@ PAGES = [  # by their path in docs
     for page in sorted((ROOT / "docs").rglob("*.md"))
     if _runs(page.read_text(encoding="utf-8"))
 ]
-EXPLAINED = f"explain map@3 {FIVE_USERS} --from rectools --to jurity"
 
 
 def example(readme: str) -> str:
@@ -80,14 +77,6 @@ def console(command: str, exit_code: int = 0, with_messages: bool = False) -> st
     shown += f" | {filtered}" if filtered else ""
     status = f"\n$ echo $?\n{exit_code}" if exit_code else ""
     return f"```console\n$ sqlmetrics {shown}\n{output.rstrip()}{status}\n```"
-
-
-def families_table(catalog: Catalog) -> str:
-    rows = [
-        [title, ", ".join(f"`{metric.name}`" for metric in metrics)]
-        for title, metrics in families(catalog).items()
-    ]
-    return table(["family", "metrics"], rows)
 
 
 def settings_table(catalog: Catalog) -> str:
@@ -263,7 +252,6 @@ def tables(catalog: Catalog) -> dict[Path, str]:
 
     The output of commands and Python stays as it is.
     """
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     pages = {name: text_of(name) for name in PAGES}
     for name, mark, content in (
         ("reference/checks.md", "checks", checks_table(catalog)),
@@ -274,7 +262,6 @@ def tables(catalog: Catalog) -> dict[Path, str]:
     ):
         pages[name] = replaced(pages.get(name) or text_of(name), mark, content)
     return {
-        ROOT / "README.md": replaced(readme, "metrics", families_table(catalog)),
         **{ROOT / "docs" / name: with_conventions(page, catalog) for name, page in pages.items()},
         ROOT / "zensical.toml": navigation(catalog),
         ROOT / "docs/reference/options.md": options_page(),
@@ -289,14 +276,13 @@ def generate() -> dict[Path, str]:
     known = all_settings(catalog)
     chosen = {name: choices(catalog, name, known) for name in catalog.metrics}
     files = tables(catalog)
-    readme = files.pop(ROOT / "README.md")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = replaced(readme, "example", example(readme))
-    readme = replaced(readme, "explain", console(COMPARED) + "\n\n" + console(EXPLAINED))
     recall = metric_query(catalog, catalog.metrics["recall"])
     readme = replaced(readme, "recall", f"```sql\n{recall}\n```")
     run = {path: with_prints(with_runs(text)) for path, text in files.items() if _runs(text)}
     return {
-        ROOT / "README.md": with_runs(readme),
+        ROOT / "README.md": readme,
         **files,
         **run,
         **metric_pages(catalog, known, chosen),

@@ -54,6 +54,6 @@ def test_five_users_in_postgres(engines: Callable[[str], Engine], tmp_path: Path
     ) as evaluator:
         here = evaluator.evaluate("map@3")
     assert found[3].tolist() == pytest.approx(here["value"].tolist(), rel=1e-9)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how-to/migrate/README.md").read_text(encoding="utf-8")
     for _, row in here.iterrows():
-        assert f"│ map    │ 3 │ {row['value']:.4f} │" in readme
+        assert f"│ map    │ 3 │ {row['value']:.4f} │" in page
