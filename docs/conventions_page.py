@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,6 @@ from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Param
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import value_text
-
-Rows = list[dict[str, str | None]]
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples/five_users"
 K = 3
@@ -74,7 +72,8 @@ In Python: `Evaluator(…, convention=["jurity", "standard"])` and `evaluator.ex
 start="jurity", end="standard")`.
 
 Under a convention, metrics can also have the names of its system: with `--convention rectools`,
-`MeanInvUserFreq@10` is `surprisal@10`.
+`MeanInvUserFreq@10` is `surprisal@10`. The [page of a metric](../metrics/README.md) has its names
+in all libraries, and the settings in which they differ.
 """
 
 FIVE_USERS = """## Example: five users
@@ -182,21 +181,6 @@ def five_users() -> list[str]:
     return parts
 
 
-def who_chooses_what(chosen: Mapping[str, Rows]) -> list[str]:
-    parts = [
-        "## Settings by metric\n\n"
-        "For every metric: its names in the libraries, its names here, and the settings in which\n"
-        "the conventions differ. In an empty cell, the setting makes no difference.\n"
-    ]
-    for metric, rows in chosen.items():
-        if len(rows) > 1:
-            frame = pd.DataFrame(rows)
-            for name in ("theirs", "ours"):
-                frame[name] = "`" + frame[name] + "`"
-            parts.append(f"### {metric}\n\n{of_frame(frame)}\n")
-    return parts
-
-
 def in_full(settings: Settings) -> str:
     convention = settings.convention
     lines = [f"### {convention.name}", "", f"{convention.title}. Release: {convention.release}."]
@@ -209,15 +193,12 @@ def in_full(settings: Settings) -> str:
     return "\n".join(lines)
 
 
-def conventions_page(
-    catalog: Catalog, known: Sequence[Settings], chosen: Mapping[str, Rows]
-) -> str:
-    """Return the page; `known`: all conventions, `chosen`: `choices` of each metric."""
+def conventions_page(catalog: Catalog, known: Sequence[Settings]) -> str:
+    """Return the page; `known`: all conventions."""
     frame = pd.DataFrame(listing(catalog))
     frame["convention"] = "`" + frame["convention"] + "`"
     parts = [INTRODUCTION, "## The conventions\n", of_frame(frame) + "\n"]
     parts += five_users()
-    parts += who_chooses_what(chosen)
     parts.append("## Conventions in detail\n")
     parts += [in_full(settings) for settings in known[1:]]
     return "\n".join(parts)

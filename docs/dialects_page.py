@@ -18,19 +18,19 @@ INTRODUCTION = """# Dialects
 `python docs/generate.py` writes this page from a test record (`tests/engines/executed.json`)
 and from the passes of `sqlmetrics/sql/transpile.py`.
 
-`sqlmetrics sql --dialect NAME` prints one statement for a system. A metric has one of these
-states in each dialect:
+`sqlmetrics sql --dialect NAME` prints one statement for a system, of any metrics:
 
-- *executed*: a test runs the statement on the engine, at several cutoffs, on tables with ties,
-  short lists, missing users, text ids and names that need quotes. The numbers equal those of
-  DuckDB to 1e-9 (`tests/engines/test_metrics.py`). Postgres is a server whose collation does not
-  sort by bytes; ClickHouse is the embedded build; Spark runs locally, and once with two executors.
-- *parse-checked*: an independent parser accepts the statement (sqlfluff's grammar of the dialect,
-  `tests/sql/test_dialects.py`). The statement was **not** run, because the system was not
+- *executed*: a test runs the statement of every metric on the engine, at several cutoffs, on tables
+  with ties, short lists, missing users, text ids and names that need quotes. The numbers equal
+  those of DuckDB to 1e-9 (`tests/engines/test_metrics.py`). Postgres is a server whose collation
+  does not sort by bytes; ClickHouse is the embedded build; Spark runs locally, and once with two
+  executors.
+- *parsed*: an independent parser accepts the statement of every metric (sqlfluff's grammar of the
+  dialect, `tests/sql/test_dialects.py`). The statement was **not** run, because the system was not
   available.
-- *refused*: `sqlmetrics sql` fails with a message that names the missing feature and a remedy.
-  [Warehouses](../how-to/warehouse.md) lists the settings and options that some dialects reject,
-  such as quantiles.
+
+[Warehouses](../how-to/warehouse.md) lists the settings and options that some dialects reject, such
+as quantiles: the message names the missing feature and a remedy.
 """
 
 NOTES = """## Silent differences between systems
@@ -53,20 +53,17 @@ NOTES = """## Silent differences between systems
 def dialects_page(catalog: Catalog, table: Any) -> str:
     """Write the page; `table` makes a table of Markdown."""
     refused: dict[str, list[str]] = json.loads(RECORD.read_text(encoding="utf-8"))
-    states = {
-        dialect: {
-            metric: "refused" if metric in refused.get(dialect, ())
-            else "executed" if dialect in refused
-            else "parse-checked"
-            for metric in catalog.metrics
-        }
-        for dialect in DIALECTS
-    }  # fmt: skip
-    cells = [states[dialect][metric] for dialect in DIALECTS for metric in catalog.metrics]
-    counts = {state: cells.count(state) for state in ("executed", "parse-checked", "refused")}
-    matrix = table(
-        ["metric", *DIALECTS],
-        [[f"`{metric}`", *(states[d][metric] for d in DIALECTS)] for metric in catalog.metrics],
+    systems = table(
+        ["dialect", "statements", "metrics", "refused"],
+        [
+            [
+                f"`{dialect}`",
+                "executed" if dialect in refused else "parsed",
+                str(len(catalog.metrics) - len(refused.get(dialect, ()))),
+                ", ".join(f"`{name}`" for name in refused.get(dialect, ())) or "none",
+            ]
+            for dialect in DIALECTS
+        ],
     )
     passes = table(
         ["pass", "for", "what and why"],
@@ -74,9 +71,7 @@ def dialects_page(catalog: Catalog, table: Any) -> str:
     )
     return "\n".join([
         INTRODUCTION,
-        f"{counts['executed']} cells executed, {counts['parse-checked']} parse-checked, "
-        f"{counts['refused']} refused.\n",
-        matrix + "\n",
+        systems + "\n",
         NOTES,
         "## Rewritten SQL\n",
         "Templates use SQL that has the same meaning in all systems "

@@ -286,7 +286,7 @@ def generate() -> dict[Path, str]:
         **files,
         **run,
         **metric_pages(catalog, known, chosen),
-        ROOT / "docs/reference/conventions.md": conventions_page(catalog, known, chosen),
+        ROOT / "docs/reference/conventions.md": conventions_page(catalog, known),
     }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from conventions_page import Rows, escaped, meaning, of_frame, table
+from conventions_page import escaped, meaning, of_frame, table
 
 import sqlmetrics as sm
 from sqlmetrics.describe.conventions import difference_text
@@ -28,6 +28,8 @@ from sqlmetrics.metrics.spec import value_text
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # a script finds only what lies beside it
 from tests.support.notation import number  # noqa: E402
+
+Rows = list[dict[str, str | None]]
 
 DATA = "examples/data"
 OPTIONS = {

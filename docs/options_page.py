@@ -15,7 +15,7 @@ INTRODUCTION = """# Command line
 
 Every command and option. [Options of several commands](#options-of-several-commands) are listed
 once, by group. `sqlmetrics COMMAND --help` prints the common options of a command, and `--help-all`
-all of them. [How to use the command line](../how-to/command-line.md) has examples and the exit codes.
+all of them. [How to use the command line](../how-to/command-line.md) has examples and exit codes.
 """
 _SEVERAL = 3  # commands with the same option: it is then listed by group
 
