@@ -55,6 +55,8 @@ class Evaluator(OnSession):
         aspects (source): aspects of items; `item_id`, `aspect`, e.g. `"genres.parquet"`.
         baseline (source or name): recommendations to compare with, e.g. the model `"popular"`.
         logs (source): logged decisions; `user_id`, `item_id`, `reward`, optionally `propensity`.
+        audit (source): interactions by people for some users, which correct those of a model in
+            `evaluate`, `compare` and `sql`; the columns of interactions: `docs/how-to/audit.md`.
         scored (source): one table instead of recommendations and interactions, as in learning to
             rank; `user_id`, `item_id`, `score` and the label `relevance`, e.g. `"scored.csv"`.
 
@@ -107,7 +109,8 @@ class Evaluator(OnSession):
     def __init__(
         self, recommendations: Any = None, interactions: Any = None, *, history: Any = None,
         items: Any = None, users: Any = None, aspects: Any = None, baseline: Any = None,
-        logs: Any = None, scored: Any = None, columns: Mapping[str, str] | None = None,
+        logs: Any = None, scored: Any = None, audit: Any = None,
+        columns: Mapping[str, str] | None = None,
         key: str | Sequence[str] = "user_id", where: Mapping[str, str] | None = None,
         convention: str | Path | Iterable[str | Path] = STANDARD,
         fallback: str | Path | None = None, settings: Mapping[str, Any] | None = None,

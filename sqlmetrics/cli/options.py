@@ -31,6 +31,12 @@ TABLES = [
         "Recommendations to compare with, or the NAME of a model given with -r.",
     ),
     ("logs", ["--logs"], "Logged decisions: user_id, item_id, reward, [propensity]."),
+    (
+        "audit",
+        ["--audit"],
+        "Labels by people for some users, who correct the interactions: user_id, item_id, "
+        "[relevance].",
+    ),
 ]
 
 GROUPS = (
@@ -41,7 +47,7 @@ GROUPS = (
 
 # options that only --help-all shows
 RARE = frozenset({
-    "aspects", "logs", "scored", *(f"{table}_table" for table, _, _ in TABLES),
+    "aspects", "audit", "logs", "scored", *(f"{table}_table" for table, _, _ in TABLES),
     "correction", "fallback", "templates", "combinations", "gap", "resamples", "seed", "run_ci",
     "trust_input", "fail_on_warnings", "verify", "master", "temp_directory", "temp_limit",
     "from_record", "trust_record", "no_examples", "title", "detect", "best",

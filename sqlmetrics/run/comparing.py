@@ -14,7 +14,15 @@ from sqlmetrics.plan.comparison import changes, check_comparable, comparison
 from sqlmetrics.plan.request import Request, planned, reads_of, resolve
 from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.run import gating
-from sqlmetrics.run.path import evaluate, own_templates_named, present, ready, results, validate
+from sqlmetrics.run.path import (
+    evaluate,
+    further,
+    own_templates_named,
+    present,
+    ready,
+    results,
+    validate,
+)
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.decisions import ATTRIBUTE as DECISIONS
@@ -87,7 +95,10 @@ def compare(
         of = results(session, asked)
         check_comparable(of)  # before reading any table
         _check_over_runs(of.slicing.of_lists if of.slicing else ())
+        if of.audit is not None:
+            _check_audited(testing)
         chosen = _baseline(session, baseline, of.requests)
+        run = planned(of, comparison(of, chosen, testing.test))
         if gates:
             others = [model for model in models(session) if model != chosen]
             computed = [(request.name, request.k) for request in of.requests]
@@ -95,9 +106,8 @@ def compare(
             slices = gating.columns_of_slices(session, attributes)
             check_known(
                 gates, computed, others, interval=testing.interval, slices=slices,
-                further=_further(asked, testing),
+                further=[*further(run), *_of_power(asked, testing.power)],
             )  # fmt: skip
-        run = planned(of, comparison(of, chosen, testing.test))
         frame = session.engine.comparison(ready(session, run), run.of_users, callers_level())
     frame = present(session, frame, run)
     leading = [name for name in frame.columns if name != "model"]
@@ -165,15 +175,30 @@ def changed_users(
     return frame
 
 
-def _further(asked: Request, testing: Testing) -> list[str]:
-    """Return the columns of a comparison that only some arguments give."""
-    power = testing.power
-    clusters = [] if asked.cluster is None else ["n_clusters"]
+def _of_power(asked: Request, power: Power | None) -> list[str]:
+    """Return the columns of the power of a comparison."""
     if power is None:
-        return clusters
+        return []
     unit = "users" if asked.cluster is None else "clusters"
-    needed = [] if power.detect is None else [f"{unit}_needed"]
-    return [*clusters, "mde", "mde_relative", *needed]
+    return ["mde", "mde_relative", *([] if power.detect is None else [f"{unit}_needed"])]
+
+
+def _check_audited(testing: Testing) -> None:
+    """Check that an audit has the significance test, and its power.
+
+    Raises:
+        UsageError: it has not.
+    """
+    if testing.test != "t":
+        raise UsageError(
+            Argument("audit"), " has standard errors, but no resamples or ranks; it cannot be "
+            "combined with ", Argument("test", testing.test),
+        )  # fmt: skip
+    if testing.power is not None and testing.power.detect is not None:
+        raise UsageError(
+            "more users and more audited users have different effects; ", Argument("audit"),
+            " cannot be combined with ", Argument("detect"),
+        )  # fmt: skip
 
 
 def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricRequest]) -> str:
