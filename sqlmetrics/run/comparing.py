@@ -27,9 +27,10 @@ from sqlmetrics.run.session import Session
 from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.decisions import ATTRIBUTE as DECISIONS
 from sqlmetrics.stats.decisions import are_few, decisions
-from sqlmetrics.stats.gates import COMPARISON, check_known
+from sqlmetrics.stats.gates import COMPARISON, Gate, check_known
+from sqlmetrics.stats.over_runs import check_over, over_runs
 from sqlmetrics.stats.power import Power
-from sqlmetrics.texts.messages import SEVERAL_MODELS, Argument, Message
+from sqlmetrics.texts.messages import SEVERAL_MODELS, Argument, Message, map_column
 from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
@@ -52,8 +53,10 @@ class Testing:
     correction: str = "holm"
     interval: str = "normal"
     power: Power | None = None
+    over: str = "users"
 
     def __post_init__(self) -> None:
+        check_over(self.over)
         paired_tests.checked(test=self.test, correction=self.correction)
         paired_tests.check_scipy(test=self.test, interval=self.interval)
 
@@ -91,6 +94,8 @@ def compare(
     """
     session.engine.check_comparisons()
     gates = gating.read(session, fail_if, COMPARISON)
+    if testing.over != "users":
+        return _compare_runs(session, asked, baseline, testing, gates)
     with own_templates_named(session):
         of = results(session, asked)
         check_comparable(of)  # before reading any table
@@ -134,6 +139,53 @@ def compare(
         if testing.power is None:
             frame = frame.drop(columns=["mde", "mde_relative"])
     frame.attrs[DECISIONS] = sentences
+    return gating.passed(session, frame, gates, COMPARISON)
+
+
+def _compare_runs(
+    session: Session, asked: Request, baseline: str | None, testing: Testing, gates: list[Gate]
+) -> pd.DataFrame:
+    """Compare the values of the runs of every model; see `Evaluator.compare`."""
+    over = Argument("over", testing.over)
+    refused = {
+        "test": testing.test != "t", "ci": testing.interval == "bootstrap",
+        "cluster": asked.cluster is not None, "power": testing.power is not None,
+        "combinations": asked.combinations,
+    }  # fmt: skip
+    for name, is_given in refused.items():
+        if is_given:
+            raise UsageError(over, " cannot be combined with ", Argument(name))
+    if not session.planner.several_runs:
+        raise UsageError(
+            over, " needs several runs of a model",
+            remedy=Message("map a column with ", map_column("recommendations", "run")),
+        )  # fmt: skip
+    attributes = resolve(session.definitions, session.planner, asked).attributes
+    _check_over_runs([attribute for attribute in attributes if attribute.of == "lists"])
+    by = [asked.by] if isinstance(asked.by, str) else list(asked.by or ())
+    none = replace(asked.interval, kind="none")
+    by_run = replace(asked, by=["run", *by], interval=none)
+    chosen = _baseline(session, baseline, results(session, by_run).requests)
+    values = evaluate(session, by_run)
+    frame = over_runs(
+        values,
+        chosen,
+        paired=testing.over == "paired_runs",
+        interval=testing.interval != "none",
+        confidence=asked.interval.confidence,
+        correction=testing.correction,
+    )
+    for gate in gates:
+        if gate.column not in frame.columns:
+            raise UsageError(
+                f"the gate {gate.text!r} names {gate.column}, which a comparison over runs lacks"
+            )
+    if bool((frame[["n_runs", "baseline_runs"]] < 2).any().any()):
+        single = frame.loc[frame["n_runs"] < 2, "model"].tolist()
+        single += frame.loc[frame["baseline_runs"] < 2, "baseline"].tolist()
+        session.warn([Message(
+            f"{listed(dict.fromkeys(single))} has a single run, so that differences are not tested"
+        )])  # fmt: skip
     return gating.passed(session, frame, gates, COMPARISON)
 
 

@@ -149,13 +149,13 @@ def finished(
         error = _numbers(rows, "standard_error")
         n_units = np.full(len(rows), np.inf)  # degrees of freedom: the normal distribution
     if interval == "normal":
-        low, high = _t_interval(difference, error, n_units, confidence)
+        low, high = t_interval(difference, error, n_units, confidence)
     elif interval == "bootstrap":
         low, high = _numbers(rows, "interval_low"), _numbers(rows, "interval_high")
     else:
         low = high = np.full(len(rows), np.nan)
     if test == "t":
-        p = _t_test(difference, error, n_units)
+        p = t_test(difference, error, n_units)
     elif test == "wilcoxon":
         p = _wilcoxon(rows)
     else:
@@ -296,7 +296,7 @@ def _divided(above: Numbers, below: Numbers) -> Numbers:
     return result
 
 
-def _t_test(difference: Numbers, error: Numbers, n: Numbers) -> Numbers:
+def t_test(difference: Numbers, error: Numbers, n: Numbers) -> Numbers:
     """Compute two-sided p-values; `error` is the standard error of the mean difference."""
     import numpy as np
 
@@ -306,9 +306,10 @@ def _t_test(difference: Numbers, error: Numbers, n: Numbers) -> Numbers:
     return np.where(error == 0, np.where(difference == 0, 1.0, 0.0), p)
 
 
-def _t_interval(
+def t_interval(
     difference: Numbers, error: Numbers, n: Numbers, confidence: float
 ) -> tuple[Numbers, Numbers]:
+    """Return the ends of the intervals of the t-test; `n` is one more than the freedom."""
     distributions = special("the interval 'normal'")
     half = distributions.stdtrit(n - 1, (1 + confidence) / 2) * error
     return difference - half, difference + half
