@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sqlmetrics.run.one_user import User
     from sqlmetrics.run.splitting import split, split_sql
     from sqlmetrics.stats.gates import failures
+    from sqlmetrics.stats.over_runs import variance_parts
     from sqlmetrics.stats.trackers import values_by_name
     from sqlmetrics.tables.arrays import from_arrays
 
@@ -64,6 +65,7 @@ __all__ = [
     "split_sql",
     "trend",
     "values_by_name",
+    "variance_parts",
 ]
 
 _MODULES = {
@@ -83,6 +85,7 @@ _MODULES = {
     "split_sql": "run.splitting",
     "trend": "past.trend",
     "values_by_name": "stats.trackers",
+    "variance_parts": "stats.over_runs",
 }
 
 if not TYPE_CHECKING:

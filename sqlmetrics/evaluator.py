@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sqlmetrics.run.one_user import User
     from sqlmetrics.sql.dialects import Dialect
     from sqlmetrics.stats.intervals import IntervalKind
+    from sqlmetrics.stats.over_runs import Over
     from sqlmetrics.stats.paired_tests import Correction, SignificanceTest
 
 
@@ -55,6 +56,8 @@ class Evaluator(OnSession):
         aspects (source): aspects of items; `item_id`, `aspect`, e.g. `"genres.parquet"`.
         baseline (source or name): recommendations to compare with, e.g. the model `"popular"`.
         logs (source): logged decisions; `user_id`, `item_id`, `reward`, optionally `propensity`.
+        audit (source): interactions by people for some users, which correct those of a model in
+            `evaluate`, `compare` and `sql`; the columns of interactions: `docs/how-to/audit.md`.
         scored (source): one table instead of recommendations and interactions, as in learning to
             rank; `user_id`, `item_id`, `score` and the label `relevance`, e.g. `"scored.csv"`.
 
@@ -107,7 +110,8 @@ class Evaluator(OnSession):
     def __init__(
         self, recommendations: Any = None, interactions: Any = None, *, history: Any = None,
         items: Any = None, users: Any = None, aspects: Any = None, baseline: Any = None,
-        logs: Any = None, scored: Any = None, columns: Mapping[str, str] | None = None,
+        logs: Any = None, scored: Any = None, audit: Any = None,
+        columns: Mapping[str, str] | None = None,
         key: str | Sequence[str] = "user_id", where: Mapping[str, str] | None = None,
         convention: str | Path | Iterable[str | Path] = STANDARD,
         fallback: str | Path | None = None, settings: Mapping[str, Any] | None = None,
@@ -183,7 +187,8 @@ class Evaluator(OnSession):
             are missing for metrics of the whole run; mostly the interval, too. With `cluster`,
             `n_clusters` follows, and the interval is that of Student's t. With several runs,
             `n_runs` and the standard deviation `std_runs` follow; with gaps, whose intervals are
-            always from resamples, the `p_value` of a permutation test.
+            always from resamples, the `p_value` of a permutation test. With an audit, values are
+            estimates, and `n_audited, label_weight, labels_alone, people_alone` follow.
 
         Raises:
             UsageError: an unknown metric, parameter, slice or cutoff, a metric that is not defined
@@ -290,7 +295,7 @@ class Evaluator(OnSession):
         by: Names = None, by_item: Names = None, combinations: bool = False,
         ci: IntervalKind = "normal", confidence: float = 0.95, resamples: int = 1000, seed: int = 1,
         cluster: str | None = None, power: float | None = None, detect: float | str | None = None,
-        skip_missing: bool = False, fail_if: str | Iterable[str] = (),
+        over: Over = "users", skip_missing: bool = False, fail_if: str | Iterable[str] = (),
     ) -> pd.DataFrame:  # fmt: skip
         """Compare every model with a baseline model, user by user. Needs scipy (extra `stats`).
 
@@ -311,6 +316,8 @@ class Evaluator(OnSession):
             detect: add the number of users (of clusters) that are needed to find this difference
                 with the probability `power` (0.8): `users_needed` (`clusters_needed`); 0.01, or
                 `"1%"` of the baseline's value.
+            over: "runs" compares the values of runs, such as seeds, in place of users, by Welch's
+                t-test; "paired_runs" pairs runs of the same name, such as folds.
             fail_if: gates, such as `"ndcg@10 ci_low < -1%"` or, with `power`, `"ndcg@10 mde > 2%"`.
 
         Returns:
@@ -322,13 +329,15 @@ class Evaluator(OnSession):
             `relative` divides it by the `baseline_value`. `wins` counts the users for whom the
             model is better. `effect_size` is Cohen's d of the differences, or the rank-biserial
             correlation for "wilcoxon". `attrs["sqlmetrics_decisions"]` has one sentence per metric:
-            which model is better, by how much, and what could not have been seen.
+            which model is better, by how much, and what could not have been seen. With an audit,
+            the columns of `docs/how-to/audit.md` follow `n_users`. Over runs, `n_runs` and
+            `baseline_runs` are in place of numbers of users, and there is no effect size.
 
         Raises:
             UsageError: see `evaluate`; or a wrong `baseline`, no scipy, or a gate without a match.
             GateError: the comparison fails a gate; `frame` of the error is the comparison.
         """
-        testing = comparing.Testing(test, correction, ci, Power.of(power, detect))
+        testing = comparing.Testing(test, correction, ci, Power.of(power, detect), over)
         asked = Request.of(metrics, k, by=by, by_item=by_item, combinations=combinations, ci=ci,
                          confidence=confidence, resamples=resamples, seed=seed, cluster=cluster,
                          skip_missing=skip_missing)  # fmt: skip

@@ -17,7 +17,7 @@ CASE WHEN count({{ value }}) > 1 THEN stddev_pop({{ value }}) END
 {%- endmacro -%}
 
 {#- One cell of a summary, in the column value, n_users, std, standard_error (of clusters), ci_low,
-    ci_high, n_clusters, n_runs, std_runs,
+    ci_high, n_clusters, n_audited, label_weight, labels_alone, people_alone, n_runs, std_runs,
     gap (0, or the place of the gap among those asked for) or p_value.
     `table`: the table of totals; `row`: the names of its columns; `z`: the half width of intervals in standard errors,
     or none for no intervals. -#}
@@ -25,10 +25,11 @@ CASE WHEN count({{ value }}) > 1 THEN stddev_pop({{ value }}) END
 {%- set of_users = row.grain == "user" -%}
 {%- set is_mean = row.aggregate in ("mean", "weighted_mean") -%}
 {%- set value = table.name ~ "." ~ ident(row.name ~ "_value" if of_users else row.name) -%}
+{%- set value = table.audit ~ "." ~ ident(row.name ~ "_estimate") if table.audit else value -%}
 {%- set n_users = table.name ~ "." ~ ident(row.name ~ "_n") -%}
-{%- set std = table.name ~ "." ~ ident(row.name ~ "_std") -%}
+{%- set std = (table.audit or table.name) ~ "." ~ ident(row.name ~ "_std") -%}
 {%- set standard_error = (
-    table.name ~ "." ~ ident(row.standard_error) if row.standard_error
+    (table.audit or table.name) ~ "." ~ ident(row.standard_error) if row.standard_error
     else std ~ " / sqrt(" ~ n_users ~ ")" if of_users and is_mean else ""
 ) -%}
 {%- set n_clusters = "coalesce(" ~ table.clusters ~ "." ~ ident(row.name ~ "_clusters") ~ ", 0)" if table.clusters else n_users -%}
@@ -44,6 +45,9 @@ CASE WHEN count({{ value }}) > 1 THEN stddev_pop({{ value }}) END
 {%- elif of_gap and column != "n_users" -%} CAST(NULL AS DOUBLE)
 {%- elif column == "n_users" -%} {{ n_users if of_users else "CAST(NULL AS BIGINT)" }}
 {%- elif column == "n_clusters" -%} {{ n_clusters if of_users else "CAST(NULL AS BIGINT)" }}
+{%- elif column == "n_audited" -%} coalesce({{ table.audit }}.{{ ident(row.name ~ "_audited") }}, 0)
+{%- elif column in ("label_weight", "labels_alone", "people_alone") -%}
+{{ table.audit }}.{{ ident(row.name ~ "_" ~ column.removeprefix("label_")) }}
 {%- elif column == "standard_error" -%}
 {{ table.clusters ~ "." ~ ident(row.name ~ "_cluster_error") if of_users and is_mean else "CAST(NULL AS DOUBLE)" }}
 {%- elif column == "std" -%} {{ std if of_users else "CAST(NULL AS DOUBLE)" }}

@@ -25,12 +25,12 @@ from sqlmetrics.metrics.front_matter import Check
 from sqlmetrics.metrics.spec import Value, value_text
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner, as_given
-from sqlmetrics.plan.request import Reads, Sliced
+from sqlmetrics.plan.request import Audited, Reads, Sliced
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.tables.models import pattern_of_models
 from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
-from sqlmetrics.texts.messages import TABLES, Argument, Command, Message, filled, give
+from sqlmetrics.texts.messages import TABLES, Argument, Command, Message, filled, give, set_to
 from sqlmetrics.texts.wording import listed
 
 # for each table, the check that counts the rows that its other checks look for
@@ -131,6 +131,51 @@ def check_run(
                 continue
             if rows := _records(engine, planner, plan):
                 raise refusal(sliced.attribute, rows)
+            passed.add(plan.root.key)
+
+
+def check_audit(engine: Engine, audit: Audited, passed: set[str], trusted: bool) -> None:
+    """Check the labels by people, and that they and the other labels give the same users values.
+
+    `passed` are the checks that have passed; `trusted` skips the checks of rows.
+
+    Raises:
+        UsageError, DataError: see `check_run`; or an audited user has one of two values, or a list
+            with items that people have not judged.
+    """
+    try:
+        check_run(engine, audit.planner, audit.reads, (), passed, trusted)
+    except DataError as error:
+        raise error.with_text("\nThis applies to audit, which is read as interactions.") from error
+    for plans, problem, remedy in (
+        (
+            audit.unjudged,
+            "{n:,} items in the lists of audited users have no judgement",
+            Message(
+                "judge these lists up to the largest cutoff (relevance 0 for an item that is not "
+                "relevant), lower the cutoff, or remove the user from audit"
+            ),
+        ),
+        (
+            audit.unpaired,
+            "{n:,} lists of audited users have a value by one kind of labels only",
+            Message(
+                "include users without a relevant item with ", set_to("audience", "recommended"),
+                ", or remove these users from both tables",
+            ),
+        ),
+    ):  # fmt: skip
+        for plan in () if trusted else plans:
+            if plan.root.key in passed:
+                continue
+            if rows := _records(engine, audit.planner, plan):
+                n = rows[0]["n_found"]
+                raise RowsError(
+                    "audit: " + problem.format(n=n),
+                    table="audit",
+                    examples=_examples(rows),
+                    remedy=remedy,
+                )
             passed.add(plan.root.key)
 
 

@@ -210,6 +210,7 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
 @shared.changed_options
 @shared.test_options
 @shared.power_options
+@shared.over_option
 @shared.interval_options
 @shared.resampling_options
 @shared.check_option
@@ -251,6 +252,10 @@ def compare(metrics: tuple[str, ...], **options: Any) -> None:
 def _test_of(options: Mapping[str, Any]) -> str:
     """Return the words for the test and the correction of the options."""
     correction = {"holm": "Holm-adjusted ", "bh": "Benjamini-Hochberg-adjusted ", "none": ""}
+    if options.get("over", "users") != "users":
+        paired = options["over"] == "paired_runs"
+        of_runs = "paired t-test over runs" if paired else "Welch's t-test over runs"
+        return f"{of_runs}, {correction[options['correction']]}"
     test = {"t": "paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
     return f"{test.get(options['test'], options['test'])}, {correction[options['correction']]}"
 

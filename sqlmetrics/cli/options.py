@@ -12,6 +12,7 @@ from sqlmetrics.cli.formats import choices_of, suffixes_of
 from sqlmetrics.engines import database_urls
 from sqlmetrics.stats.gaps import GAPS
 from sqlmetrics.stats.intervals import KINDS
+from sqlmetrics.stats.over_runs import OVER
 from sqlmetrics.stats.paired_tests import CORRECTIONS, TESTS
 
 ENGINES = ["duckdb", "spark"]
@@ -31,6 +32,12 @@ TABLES = [
         "Recommendations to compare with, or the NAME of a model given with -r.",
     ),
     ("logs", ["--logs"], "Logged decisions: user_id, item_id, reward, [propensity]."),
+    (
+        "audit",
+        ["--audit"],
+        "Labels by people for some users, who correct the interactions: user_id, item_id, "
+        "[relevance].",
+    ),
 ]
 
 GROUPS = (
@@ -41,10 +48,11 @@ GROUPS = (
 
 # options that only --help-all shows
 RARE = frozenset({
-    "aspects", "logs", "scored", *(f"{table}_table" for table, _, _ in TABLES),
+    "aspects", "audit", "logs", "scored", *(f"{table}_table" for table, _, _ in TABLES),
     "correction", "fallback", "templates", "combinations", "gap", "resamples", "seed", "run_ci",
     "trust_input", "fail_on_warnings", "verify", "master", "temp_directory", "temp_limit",
     "from_record", "trust_record", "no_examples", "title", "detect", "best",
+    "over",
 })  # fmt: skip
 
 
@@ -467,6 +475,14 @@ power_options = _options(
         help="Add the number of users (or clusters) needed to find this difference, e.g. 0.01, or "
         "1% of the baseline's value.",
     ),
+)
+
+over_option = _metric(
+    "--over",
+    type=click.Choice(OVER),
+    default="users",
+    help="What differences are tested over: users, or the values of runs such as seeds (Welch's "
+    "t-test), as pairs if runs of one name belong together, such as folds.",
 )
 
 changed_options = _options(

@@ -88,7 +88,7 @@ class Macros:
             columns = {name: name.partition(".")[2] for name in _OPTIONAL}
             ours = "rank" if order == "rank" else "score"
             columns |= {f"{table}.{ours}": order for table in RANKED}
-            tables = {name: TableName(f"sm_{name}") for name in TABLES}
+            tables = {name: TableName(f"sm_{name}") for name in TABLES if name != "audit"}
             tables["items"] = TableName("sm_items", pa.schema(_ITEMS.items()).empty_table())
             return evaluator(
                 **tables, columns=columns, convention=convention, settings=given,

@@ -12,6 +12,7 @@ from sqlmetrics.plan.result_rows import Shares, ended, row_groups, rows_of_share
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.values import WideTable
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
+from sqlmetrics.stats.intervals import OF_AUDIT
 from sqlmetrics.stats.paired_tests import FEW
 
 
@@ -58,7 +59,7 @@ def comparison(results: Results, baseline: str, test: str) -> Plan:
     for name, table in results.wide.tables.items():
         reads, tables = shares.setdefault(table.share, ({}, []))
         compared = _compared(results, table, baseline, rows[name], test)
-        parts = ("percentiles", "extremes", "signed_ranks", "clusters")
+        parts = ("percentiles", "extremes", "signed_ranks", "clusters", "audit")
         known: dict[str, Any] = dict.fromkeys(parts)
         known["rows"] = rows[name]
         for part, node in compared.items():
@@ -75,6 +76,8 @@ def comparison(results: Results, baseline: str, test: str) -> Plan:
         columns += ["n_extreme", "n_resamples"]
     if results.clusters is not None:
         columns += ["n_clusters", "standard_error"]
+    if results.audit is not None:
+        columns += [*OF_AUDIT, "standard_error"]
     names = ["position", *(["convention"] if results.with_convention else []), *columns]
     if test == "wilcoxon":
         columns += ["n_nonzero", "positive_ranks", "negative_ranks", "tie_term"]
@@ -132,7 +135,7 @@ def _compared(
     parts = [f"{name}{end}" for name in names for end in ("", "_baseline", "_difference")]
     sliced = results.clustered_values(pairs, parts)
     low = {row["name"]: row["low_is_better"] for row in rows}
-    columns = [{"name": name, "low_is_better": low[name]} for name in names]
+    columns = [{"name": name, "low_is_better": low[name]} for name in names if name in low]
     groups: dict[str, Any] = {"groups": results.groups}
     reads = {"pairs": sliced, "row_groups": row_groups(results, table, baseline)}
     totals = planner.rendered("difference_totals", reads, columns=columns, **groups)
@@ -142,6 +145,9 @@ def _compared(
         compared["clusters"] = results.clusters.errors(
             sliced, results.groups, [(name, "") for name in differences]
         )
+    if results.audit is not None:
+        ends = ("", "_baseline", "_difference")
+        compared["audit"] = results.audit.estimates(sliced, results.groups, list(low), ends)
     if "bootstrap" in (results.interval.kind, test):
         resampled = resampled_means(results, sliced, differences)
     if results.interval.kind == "bootstrap":

@@ -51,7 +51,8 @@ class GapTable:
                 of_gap = {"name": column, "grain": "gap", "gap": number}
                 parts = {"varied": column in self.varied, "tested": column in self.tested}
                 of_gaps.append({**row, **of_gap, **parts})
-        return {"name": name, "rows": of_gaps, "percentiles": "", "over_runs": "", "clusters": ""}
+        others = dict.fromkeys(("percentiles", "over_runs", "clusters", "audit"), "")
+        return {"name": name, "rows": of_gaps, **others}
 
 
 @dataclass(frozen=True)

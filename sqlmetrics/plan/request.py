@@ -14,6 +14,7 @@ from sqlmetrics.errors import MissingTableError, TemplateError, UsageError, left
 from sqlmetrics.metrics.definitions import Cutoffs, Definitions, Metrics
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import Value
+from sqlmetrics.plan.audit import TABLE as AUDIT
 from sqlmetrics.plan.clusters import Clusters, attribute_of_clusters
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results, results_of
@@ -175,6 +176,23 @@ class Sliced:
 
 
 @dataclass(frozen=True)
+class Audited:
+    """What is checked of an audit.
+
+    Attributes:
+        planner: plans queries that read the audit in place of the interactions.
+        reads: the queries that each metric call reads of it.
+        unpaired: the queries for audited users with values by labels or by people only.
+        unjudged: the queries for listed items that people have not judged.
+    """
+
+    planner: Planner
+    reads: tuple[Reads, ...]
+    unpaired: Sequence[Plan]
+    unjudged: Sequence[Plan]
+
+
+@dataclass(frozen=True)
 class PlannedRun:
     """The plan of a result and the conditions that its tables must satisfy; it holds no engine.
 
@@ -186,6 +204,7 @@ class PlannedRun:
         of_users: for comparisons, the queries whose rows of users are needed.
         gaps: how differences between the slices are summed up.
         cluster: the column of clusters, with its checks.
+        audit: the audit, and the queries of the values that it corrects.
         assumes_independence: whether its intervals or tests assume that lists are independent.
         names: the names of columns of the result that the statement cannot use, by those that it
             uses.
@@ -198,6 +217,7 @@ class PlannedRun:
     of_users: tuple[Node, ...] = ()
     gaps: tuple[str, ...] = ()
     cluster: Sliced | None = None
+    audit: Audited | None = None
     assumes_independence: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
 
@@ -214,6 +234,8 @@ def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resol
         UsageError: the request has an unknown or invalid part.
         MissingTableError: a required table or column was not given.
     """
+    if AUDIT in planner.tables:
+        _check_audited(asked)
     specs = definitions.specs(asked.metrics, asked.k, asked.per_user)
     requests = definitions.requests(specs)
     warnings: tuple[Message, ...] = ()
@@ -255,6 +277,24 @@ def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resol
         ),
         warnings,
     )  # fmt: skip
+
+
+def _check_audited(asked: Request) -> None:
+    """Check that an audit can correct the values of a request.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    refused = {
+        "per_user": asked.per_user, "by_item": asked.by_item, "gap": asked.gap,
+        "cluster": asked.cluster, "ci": asked.interval.kind == "bootstrap",
+    }  # fmt: skip
+    for name, is_given in refused.items():
+        if is_given:
+            raise UsageError(
+                Argument(AUDIT), " corrects means over users; it cannot be combined with ",
+                Argument(name, "bootstrap" if name == "ci" else None),
+            )  # fmt: skip
 
 
 def _gaps(asked: Request, attributes: Sequence[Attribute]) -> tuple[str, ...]:
@@ -313,6 +353,7 @@ def planned(results: Results, plan: Plan) -> PlannedRun:
         tuple(results.of_users),
         tuple(results.gaps),
         _clustered(results),
+        _audited(results),
         results.clusters is None,
     )
 
@@ -348,6 +389,15 @@ def _clustered(results: Results) -> Sliced | None:
         uneven = Slicing(results.planner, [attribute], False, {}).uneven(attribute)
     audiences = [table.everybody for table in results.wide.tables.values()]
     return Sliced(attribute, None, uneven, None, clusters.unassigned(audiences))
+
+
+def _audited(results: Results) -> Audited | None:
+    """Find the queries that check the audit of a result."""
+    audit = results.audit
+    if audit is None:
+        return None
+    reads = reads_of(audit.planner, results.requests)
+    return Audited(audit.planner, reads, audit.unpaired, audit.unjudged)
 
 
 def _sliced(slicing: Slicing, attribute: Attribute) -> Sliced:

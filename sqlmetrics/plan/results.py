@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
+from sqlmetrics.plan.audit import Audit
 from sqlmetrics.plan.clusters import Clusters
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.sliced import ItemSlices
@@ -38,6 +39,7 @@ class Results:
         slice_columns: the columns with the names of slices.
         names: the names of slices, by the names of their tables.
         clusters: the clusters of lists, if they are not independent.
+        audit: the values by people of audited users, if there are any.
     """
 
     planner: Planner
@@ -55,6 +57,7 @@ class Results:
     slice_columns: Sequence[SliceColumn] = ()
     names: Mapping[str, Node] = field(default_factory=dict)
     clusters: Clusters | None = None
+    audit: Audit | None = None
 
     @property
     def groups(self) -> list[str]:
@@ -203,12 +206,13 @@ def results_of(
         wide, of_lists = wide.by_run, slicing.columns_of_lists
     else:
         of_users_planner = of_users_planner.over_runs
+    audit = Audit.of(planner, requests, wide)
     results = Results(
         planner,
         of_users_planner,
         requests,
         of_runs,
-        wide,
+        wide if audit is None else audit.both,
         with_convention,
         interval or Interval(),
         warnings,
@@ -217,6 +221,7 @@ def results_of(
         item_slices=item_slices,
         slice_columns=of_lists,
         clusters=clusters,
+        audit=audit,
     )
     if slicing is not None and slicing.of_users:
         results = results.sliced(slicing)

@@ -14,7 +14,7 @@ from sqlmetrics.plan.sliced import by_user
 from sqlmetrics.plan.values import Wide, wide_tables
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
 from sqlmetrics.stats.gates import OF_RUNS
-from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.stats.intervals import OF_AUDIT, Interval
 from sqlmetrics.stats.student import quantile_series
 
 
@@ -31,13 +31,16 @@ def summary(results: Results) -> Plan:
         of_run = column.grain == "run" and results.interval.of_runs
         if clustered:
             row["standard_error"] = ""  # that of a metric assumes independent lists
+        if results.audit is not None:
+            row["standard_error"] = f"{column.name}_audit_error"
         if column.weight or (of_run and not row["standard_error"]):
             row["standard_error"] = f"{column.name}_standard_error"
         rows[name].append(row)
     shares: Shares = {}
     for name, table in wide.tables.items():
         reads, tables = shares.setdefault(table.share, ({}, []))
-        known: dict[str, Any] = dict.fromkeys(("percentiles", "over_runs", "clusters"), "")
+        parts = ("percentiles", "over_runs", "clusters", "audit")
+        known: dict[str, Any] = dict.fromkeys(parts, "")
         known["rows"] = rows[name]
         for part, node in totals[name].items():
             known[part] = new_name(node.name, reads)
@@ -48,6 +51,7 @@ def summary(results: Results) -> Plan:
     numbers = ["value", "n_users", "std"]
     numbers += ["standard_error"] if by_clusters else ["ci_low", "ci_high"]
     numbers += ["n_clusters"] if clustered else []
+    numbers += [] if results.audit is None else OF_AUDIT
     numbers += OF_RUNS if results.are_over_runs else []
     numbers += ["gap", "p_value"] if results.gaps else []
     columns = ["metric", "k", *numbers]
@@ -117,7 +121,7 @@ def _totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[st
         if lacks_groups(results):
             homes = group_homes(results, table)
             reads |= {home: node for home, (node, _) in homes.items()}
-        valued = [column for column in table.columns if column.part != "weight"]
+        valued = [column for column in table.columns if column.part not in ("weight", "people")]
         columns = [vars(column) for column in valued]
         aggregates = results.planner.rendered(
             "totals",
@@ -131,6 +135,10 @@ def _totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[st
         if results.clusters is not None:
             totals[name]["clusters"] = results.clusters.errors(
                 sliced, results.groups, [(column.name, column.weight) for column in valued]
+            )
+        if results.audit is not None:
+            totals[name]["audit"] = results.audit.estimates(
+                sliced, results.groups, [column.name for column in valued]
             )
         if table.by_run is not None:
             by_run = results.sliced_values(table.by_run, ["run", *table.names])

@@ -33,7 +33,8 @@ class Column:
     """One metric at one cutoff: a column of the wide table of values.
 
     `part` is the column of the metric's query: the value, or its standard error. The column
-    "weight" belongs to no metric; it has the weights of users.
+    "weight" belongs to no metric; it has the weights of users. The part "people" has values by
+    people: see `plan/audit.py`.
     """
 
     metric: str
@@ -45,6 +46,7 @@ class Column:
     quantile: float = 0.5  # for aggregates that are quantiles
     best_without_relevant: bool = False  # users without a relevant item have the value 1
     weight: str = ""  # for aggregate=weighted_mean: the column with the weights of users
+    people: str = ""  # the column with the values by people of audited users
     part: str = "value"
     source: str = ""
     defined: str = ""

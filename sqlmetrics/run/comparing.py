@@ -14,14 +14,23 @@ from sqlmetrics.plan.comparison import changes, check_comparable, comparison
 from sqlmetrics.plan.request import Request, planned, reads_of, resolve
 from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.run import gating
-from sqlmetrics.run.path import evaluate, own_templates_named, present, ready, results, validate
+from sqlmetrics.run.path import (
+    evaluate,
+    further,
+    own_templates_named,
+    present,
+    ready,
+    results,
+    validate,
+)
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.decisions import ATTRIBUTE as DECISIONS
 from sqlmetrics.stats.decisions import are_few, decisions
-from sqlmetrics.stats.gates import COMPARISON, check_known
+from sqlmetrics.stats.gates import COMPARISON, Gate, check_known
+from sqlmetrics.stats.over_runs import check_over, over_runs
 from sqlmetrics.stats.power import Power
-from sqlmetrics.texts.messages import SEVERAL_MODELS, Argument, Message
+from sqlmetrics.texts.messages import SEVERAL_MODELS, Argument, Message, map_column
 from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
@@ -44,8 +53,10 @@ class Testing:
     correction: str = "holm"
     interval: str = "normal"
     power: Power | None = None
+    over: str = "users"
 
     def __post_init__(self) -> None:
+        check_over(self.over)
         paired_tests.checked(test=self.test, correction=self.correction)
         paired_tests.check_scipy(test=self.test, interval=self.interval)
 
@@ -83,11 +94,16 @@ def compare(
     """
     session.engine.check_comparisons()
     gates = gating.read(session, fail_if, COMPARISON)
+    if testing.over != "users":
+        return _compare_runs(session, asked, baseline, testing, gates)
     with own_templates_named(session):
         of = results(session, asked)
         check_comparable(of)  # before reading any table
         _check_over_runs(of.slicing.of_lists if of.slicing else ())
+        if of.audit is not None:
+            _check_audited(testing)
         chosen = _baseline(session, baseline, of.requests)
+        run = planned(of, comparison(of, chosen, testing.test))
         if gates:
             others = [model for model in models(session) if model != chosen]
             computed = [(request.name, request.k) for request in of.requests]
@@ -95,9 +111,8 @@ def compare(
             slices = gating.columns_of_slices(session, attributes)
             check_known(
                 gates, computed, others, interval=testing.interval, slices=slices,
-                further=_further(asked, testing),
+                further=[*further(run), *_of_power(asked, testing.power)],
             )  # fmt: skip
-        run = planned(of, comparison(of, chosen, testing.test))
         frame = session.engine.comparison(ready(session, run), run.of_users, callers_level())
     frame = present(session, frame, run)
     leading = [name for name in frame.columns if name != "model"]
@@ -124,6 +139,53 @@ def compare(
         if testing.power is None:
             frame = frame.drop(columns=["mde", "mde_relative"])
     frame.attrs[DECISIONS] = sentences
+    return gating.passed(session, frame, gates, COMPARISON)
+
+
+def _compare_runs(
+    session: Session, asked: Request, baseline: str | None, testing: Testing, gates: list[Gate]
+) -> pd.DataFrame:
+    """Compare the values of the runs of every model; see `Evaluator.compare`."""
+    over = Argument("over", testing.over)
+    refused = {
+        "test": testing.test != "t", "ci": testing.interval == "bootstrap",
+        "cluster": asked.cluster is not None, "power": testing.power is not None,
+        "combinations": asked.combinations,
+    }  # fmt: skip
+    for name, is_given in refused.items():
+        if is_given:
+            raise UsageError(over, " cannot be combined with ", Argument(name))
+    if not session.planner.several_runs:
+        raise UsageError(
+            over, " needs several runs of a model",
+            remedy=Message("map a column with ", map_column("recommendations", "run")),
+        )  # fmt: skip
+    attributes = resolve(session.definitions, session.planner, asked).attributes
+    _check_over_runs([attribute for attribute in attributes if attribute.of == "lists"])
+    by = [asked.by] if isinstance(asked.by, str) else list(asked.by or ())
+    none = replace(asked.interval, kind="none")
+    by_run = replace(asked, by=["run", *by], interval=none)
+    chosen = _baseline(session, baseline, results(session, by_run).requests)
+    values = evaluate(session, by_run)
+    frame = over_runs(
+        values,
+        chosen,
+        paired=testing.over == "paired_runs",
+        interval=testing.interval != "none",
+        confidence=asked.interval.confidence,
+        correction=testing.correction,
+    )
+    for gate in gates:
+        if gate.column not in frame.columns:
+            raise UsageError(
+                f"the gate {gate.text!r} names {gate.column}, which a comparison over runs lacks"
+            )
+    if bool((frame[["n_runs", "baseline_runs"]] < 2).any().any()):
+        single = frame.loc[frame["n_runs"] < 2, "model"].tolist()
+        single += frame.loc[frame["baseline_runs"] < 2, "baseline"].tolist()
+        session.warn([Message(
+            f"{listed(dict.fromkeys(single))} has a single run, so that differences are not tested"
+        )])  # fmt: skip
     return gating.passed(session, frame, gates, COMPARISON)
 
 
@@ -165,15 +227,30 @@ def changed_users(
     return frame
 
 
-def _further(asked: Request, testing: Testing) -> list[str]:
-    """Return the columns of a comparison that only some arguments give."""
-    power = testing.power
-    clusters = [] if asked.cluster is None else ["n_clusters"]
+def _of_power(asked: Request, power: Power | None) -> list[str]:
+    """Return the columns of the power of a comparison."""
     if power is None:
-        return clusters
+        return []
     unit = "users" if asked.cluster is None else "clusters"
-    needed = [] if power.detect is None else [f"{unit}_needed"]
-    return [*clusters, "mde", "mde_relative", *needed]
+    return ["mde", "mde_relative", *([] if power.detect is None else [f"{unit}_needed"])]
+
+
+def _check_audited(testing: Testing) -> None:
+    """Check that an audit has the significance test, and its power.
+
+    Raises:
+        UsageError: it has not.
+    """
+    if testing.test != "t":
+        raise UsageError(
+            Argument("audit"), " has standard errors, but no resamples or ranks; it cannot be "
+            "combined with ", Argument("test", testing.test),
+        )  # fmt: skip
+    if testing.power is not None and testing.power.detect is not None:
+        raise UsageError(
+            "more users and more audited users have different effects; ", Argument("audit"),
+            " cannot be combined with ", Argument("detect"),
+        )  # fmt: skip
 
 
 def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricRequest]) -> str:

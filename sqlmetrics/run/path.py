@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.checks.validate import check_run
+from sqlmetrics.checks.validate import check_audit, check_run
 from sqlmetrics.errors import (
     QueryError,
     SqlmetricsWarning,
@@ -29,6 +29,7 @@ from sqlmetrics.errors import (
     callers_level,
 )
 from sqlmetrics.metrics.requests import MetricRequest
+from sqlmetrics.metrics.spec import labelled
 from sqlmetrics.plan.per_user import per_user as per_user_plan
 from sqlmetrics.plan.per_user import value_columns
 from sqlmetrics.plan.planner import Planner
@@ -39,7 +40,7 @@ from sqlmetrics.run import gating
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.stats.gates import EVALUATION, Gate, check_known
-from sqlmetrics.stats.intervals import FEW_CLUSTERS
+from sqlmetrics.stats.intervals import FEW_AUDITED, FEW_CLUSTERS
 from sqlmetrics.texts.messages import Command, Message
 from sqlmetrics.texts.wording import listed
 
@@ -107,11 +108,18 @@ def _planned(
                 slices=gating.columns_of_slices(
                     session, [sliced.attribute for sliced in run.slices]
                 ),
+                further=further(run),
                 several_runs=session.planner.several_runs
                 and all(sliced.attribute.of != "lists" for sliced in run.slices),
                 of=EVALUATION,
             )
     return run, gates
+
+
+def further(run: PlannedRun) -> list[str]:
+    """Return the columns of clusters and of an audit that a result has."""
+    clusters = [] if run.cluster is None else ["n_clusters"]
+    return [*clusters, *([] if run.audit is None else ["n_audited"])]
 
 
 def per_user(session: Session, asked: Request) -> pd.DataFrame:
@@ -183,6 +191,8 @@ def ready(session: Session, run: PlannedRun) -> Plan:
     session.ran(run)
     _note_folders(session, run)
     validate(session, run.reads, run.checked)
+    if run.audit is not None:
+        check_audit(session.engine, run.audit, session.passed, session.trusts_input)
     session.warn(run.plan.warnings)
     if session.engine.embedded is not None:
         assert session.call is not None
@@ -219,7 +229,8 @@ def present(session: Session, rows: Frame, run: PlannedRun) -> Frame:
     """
     own = {template.name for template in session.catalog.own}
     for request in {request.name: request for request in run.requests}.values():
-        if request.metric.name in own and request.metric.range is not None:
+        in_range = run.audit is None  # an estimate can be outside
+        if request.metric.name in own and request.metric.range is not None and in_range:
             _warn_of_range(rows, request, run)
     if run.slices:
         from sqlmetrics.plan.slices import warn_of_empty_slices, warn_of_small_slices
@@ -229,24 +240,40 @@ def present(session: Session, rows: Frame, run: PlannedRun) -> Frame:
         if run.gaps:
             warn_of_small_slices(rows, sliced_by)
     if run.cluster is not None:
-        _warn_of_few_clusters(rows, run.cluster.attribute.name)
+        _warn_of_few(rows, "n_clusters", run.cluster.attribute.name, FEW_CLUSTERS, "clusters")
+    if run.audit is not None:
+        _warn_of_few(rows, "n_audited", "audit", FEW_AUDITED, "audited users")
+        _note_both_means(session, rows)
     return rows
 
 
-def _warn_of_few_clusters(rows: Frame, cluster: str) -> None:
-    """Warn if a value has so few clusters that its interval and p-value are too optimistic."""
-    counts = [int(n) for n in rows["n_clusters"] if hasattr(n, "__index__")]  # not missing
-    few = [n for n in counts if n < FEW_CLUSTERS]
+def _warn_of_few(rows: Frame, column: str, where: str, enough: int, what: str) -> None:
+    """Warn if a value is of so few clusters or users that its interval is too optimistic."""
+    counts = [int(n) for n in rows[column] if hasattr(n, "__index__")]  # not missing
+    few = [n for n in counts if n < enough]
     if few:
         least = min(few)
         warnings.warn(
             SqlmetricsWarning(
-                f"{cluster}: {len(few)} of {len(counts)} rows have fewer than {FEW_CLUSTERS} "
-                f"clusters, one has {least}; their intervals cover the true value too rarely",
-                remedy="collect more clusters, or read these intervals as a lower bound of the "
+                f"{where}: {len(few)} of {len(counts)} rows have fewer than {enough} "
+                f"{what}, one has {least}; their intervals cover the true value too rarely",
+                remedy=f"collect more {what}, or read these intervals as a lower bound of the "
                 "uncertainty",
             ),
             stacklevel=callers_level(),
+        )
+
+
+def _note_both_means(session: Session, rows: Frame) -> None:
+    """Note what the labels and people say without each other, for the first row."""
+    names = ("metric", "k", "labels_alone", "people_alone")
+    first = next(zip(*(rows[name] for name in names), strict=True), None)
+    if first is not None and all(isinstance(number, float) for number in first[2:]):
+        k = first[1] if hasattr(first[1], "__index__") else None
+        of_all = "" if len(rows) == 1 else " (columns labels_alone and people_alone have all rows)"
+        session.note(
+            f"{labelled(first[0], k)}: labels alone {first[2]:.3f}, people alone {first[3]:.3f}"
+            + of_all
         )
 
 

@@ -7,8 +7,13 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Self, TypeVar, cast
 
+from sqlmetrics.errors import UsageError
 from sqlmetrics.run.session import Session
 from sqlmetrics.texts.masking import masked
+from sqlmetrics.texts.messages import Argument
+
+# the public calls whose values people can correct, and those without values
+_AUDITED = {"models", "evaluate", "rows", "compare", "write_parquet", "write_table", "sql", "stage"}
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -88,6 +93,11 @@ def public(method: _Method) -> _Method:
     @functools.wraps(method)
     def called(evaluator: OnSession, *args: Any, **kwargs: Any) -> Any:
         with evaluator._session.calling():
+            if "audit" in evaluator.tables and method.__name__ not in _AUDITED:
+                raise UsageError(
+                    Argument("audit"), " corrects the values of evaluate and compare; ",
+                    f"{method.__name__} would leave it out",
+                )  # fmt: skip
             if not takes_all:
                 _check_arguments(method.__name__, kwargs)
             return method(evaluator, *args, **kwargs)

@@ -60,7 +60,7 @@ COMPARISON = Gated(
     "compared",
     (
         *("difference", "ci_low", "ci_high", "value", "baseline_value"),
-        *("p_value", "p_adjusted", "relative", "n_users", "n_clusters", *OF_POWER),
+        *("p_value", "p_adjusted", "relative", "n_users", "n_clusters", "n_audited", *OF_POWER),
     ),
     ("difference", "ci_low", "ci_high", "mde"),
     ("ndcg@10 < -1%", "als: ndcg@10 ci_high < 0"),
@@ -68,7 +68,7 @@ COMPARISON = Gated(
 EVALUATION = Gated(
     "evaluation",
     "computed",
-    ("value", "ci_low", "ci_high", "std", "n_users", "n_clusters", *OF_RUNS),
+    ("value", "ci_low", "ci_high", "std", "n_users", "n_clusters", "n_audited", *OF_RUNS),
     (),
     ("ndcg@10 < 0.2", "ndcg@10 n_users < 1000"),
 )
@@ -76,7 +76,7 @@ EVALUATION = Gated(
 # columns that a result has only with an argument
 _ONLY_WITH = {
     "n_clusters": "cluster", "clusters_needed": "cluster", "users_needed": "detect",
-    "mde": "power", "mde_relative": "power",
+    "mde": "power", "mde_relative": "power", "n_audited": "audit",
 }  # fmt: skip
 _OPERATORS: dict[str, tuple[Callable[[float, float], bool], str]] = {
     "<": (operator.lt, "below"),
@@ -307,7 +307,7 @@ def check_known(
         models: the models with rows; None if they are not known yet.
         interval: the kind of confidence interval; "none" allows no gates on its ends.
         slices: the names of the columns to slice by.
-        further: the columns of clusters and of power that the result has.
+        further: the columns of clusters, of an audit and of power that the result has.
         several_runs: whether values are means over the runs of a model.
         of: the kind of result.
 

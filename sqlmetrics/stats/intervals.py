@@ -12,6 +12,10 @@ from sqlmetrics.texts.messages import Argument, Message
 IntervalKind = Literal["normal", "bootstrap", "none"]
 KINDS: tuple[IntervalKind, ...] = get_args(IntervalKind)
 FEW_CLUSTERS = 30  # below, intervals of means over clusters cover the true mean too rarely
+FEW_AUDITED = 10  # users; below, intervals of audited labels do so
+# columns of results with an audit: the number of users with labels by people, the weight of the
+# other labels, and the means by either kind alone
+OF_AUDIT = ("n_audited", "label_weight", "labels_alone", "people_alone")
 _MOST_RESAMPLES = 100_000
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.stats.intervals import KINDS
+from sqlmetrics.stats.intervals import KINDS, OF_AUDIT
 from sqlmetrics.stats.power import Power, smallest_difference, units_needed
 from sqlmetrics.stats.student import special
 
@@ -94,7 +94,10 @@ def finished(
               number of resamples whose mean is at least as extreme as the observed one;
             - for the interval "bootstrap": `interval_low` and `interval_high`;
             - if lists are in clusters: `n_clusters`, and the `standard_error` of the difference.
-              Intervals and the t-test then have n_clusters - 1 degrees of freedom.
+              Intervals and the t-test then have n_clusters - 1 degrees of freedom;
+            - if people have audited labels: the columns `OF_AUDIT` and the
+              `standard_error`. The t-test then is that of the normal distribution, which is the
+              limit for many degrees of freedom, and there is no effect size.
         test: one of `TESTS`.
         interval: one of `INTERVALS`. "normal" is the interval of the t-test: difference ± quantile
             of Student's t with n − 1 degrees of freedom times std / √n.
@@ -109,7 +112,8 @@ def finished(
     Returns:
         The rows in their order: the columns before `metric`, then `metric, k, model, baseline,
         value, baseline_value, difference, ci_low, ci_high, relative, wins, ties, losses, test,
-        p_value, p_adjusted, effect_size, n_users`, and `n_clusters` if it is given. Counts are
+        p_value, p_adjusted, effect_size, n_users`, and `n_clusters` or the columns of an audit if
+        they are given. Counts are
         Int64, with NA for missing counts; other numbers are float64, with NaN. `relative` is
         difference / baseline_value, missing if that value is 0. All tests are two-sided:
 
@@ -141,14 +145,17 @@ def finished(
     if clustered := "n_clusters" in rows.columns:
         error, n_units = _numbers(rows, "standard_error"), _numbers(rows, "n_clusters")
         error = np.where(error <= _ROUNDING * np.abs(difference), 0.0, error)
+    if audited := "n_audited" in rows.columns:
+        error = _numbers(rows, "standard_error")
+        n_units = np.full(len(rows), np.inf)  # degrees of freedom: the normal distribution
     if interval == "normal":
-        low, high = _t_interval(difference, error, n_units, confidence)
+        low, high = t_interval(difference, error, n_units, confidence)
     elif interval == "bootstrap":
         low, high = _numbers(rows, "interval_low"), _numbers(rows, "interval_high")
     else:
         low = high = np.full(len(rows), np.nan)
     if test == "t":
-        p = _t_test(difference, error, n_units)
+        p = t_test(difference, error, n_units)
     elif test == "wilcoxon":
         p = _wilcoxon(rows)
     else:
@@ -160,6 +167,7 @@ def finished(
         effect = np.where(_numbers(rows, "n_nonzero") == 0, 0.0, effect)
     else:
         effect = np.where((std == 0) & (difference == 0), 0.0, _divided(difference, std))
+        effect = np.full(len(rows), np.nan) if audited else effect  # std is that of labels
     nobody = ~(n > 0)
     p, effect = np.where(nobody, np.nan, p), np.where(nobody, np.nan, effect)
     columns: dict[str, Any] = {
@@ -174,6 +182,8 @@ def finished(
         "p_adjusted": adjusted_within(rows, p, correction),
         "effect_size": effect,
     }
+    if audited:
+        columns |= {name: _numbers(rows, name) for name in OF_AUDIT}
     if power is not None:
         columns |= _powers(rows, p, error, n_units, 1 - confidence, correction, power)
     further = [name for name in columns if name not in _COLUMNS]
@@ -181,7 +191,7 @@ def finished(
     leading = [name for name in rows.columns[:before] if name not in _COLUMNS]
     counts = [*_COUNTS, *(["n_clusters"] if clustered else [])]
     names = [*leading, *_COLUMNS, *counts[len(_COUNTS) :], *further]
-    counts += [name for name in further if name.endswith("_needed")]
+    counts += [name for name in further if name.endswith("_needed") or name == "n_audited"]
     frame = rows.assign(**columns)[names].reset_index(drop=True)
     return frame.astype(dict.fromkeys(counts, "Int64"))
 
@@ -286,7 +296,7 @@ def _divided(above: Numbers, below: Numbers) -> Numbers:
     return result
 
 
-def _t_test(difference: Numbers, error: Numbers, n: Numbers) -> Numbers:
+def t_test(difference: Numbers, error: Numbers, n: Numbers) -> Numbers:
     """Compute two-sided p-values; `error` is the standard error of the mean difference."""
     import numpy as np
 
@@ -296,9 +306,10 @@ def _t_test(difference: Numbers, error: Numbers, n: Numbers) -> Numbers:
     return np.where(error == 0, np.where(difference == 0, 1.0, 0.0), p)
 
 
-def _t_interval(
+def t_interval(
     difference: Numbers, error: Numbers, n: Numbers, confidence: float
 ) -> tuple[Numbers, Numbers]:
+    """Return the ends of the intervals of the t-test; `n` is one more than the freedom."""
     distributions = special("the interval 'normal'")
     half = distributions.stdtrit(n - 1, (1 + confidence) / 2) * error
     return difference - half, difference + half

@@ -25,6 +25,7 @@ COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "aspects": (("item_id", "aspect"), ()),
     "baseline": (("item_id",), ("rank", "score")),
     "logs": (("item_id", "reward"), ("propensity",)),
+    "audit": (("item_id",), ("relevance", "timestamp")),
 }
 # item attributes that are separate tables in the queries, with one row per item and value
 ATTRIBUTES = {

@@ -16,6 +16,7 @@ from sqlmetrics.texts.masking import masked
 
 TABLES = (
     "recommendations", "interactions", "history", "items", "users", "aspects", "baseline", "logs",
+    "audit",
 )  # fmt: skip
 RANKED = ("recommendations", "baseline")  # tables of ranked lists
 # the arguments that messages can name, of the evaluator and its methods, and others
@@ -25,7 +26,7 @@ ARGUMENTS = frozenset({
     "threads", "memory_limit", "temp_directory", "temp_limit", "templates",
     "trust_input", "check", "accept", "record", "watch",
     "metrics", "k", "by", "by_item", "combinations", "gap", "skip_missing",
-    "ci", "confidence", "resamples", "seed", "run_ci", "cluster", "power", "detect", "test",
+    "ci", "confidence", "resamples", "seed", "run_ci", "cluster", "power", "detect", "over", "test",
     "correction", "alpha",
     "past", "numbers", "nearest", "against", "primary", "title", "dialect", "per_user", "force",
     "master",

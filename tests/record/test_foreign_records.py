@@ -31,7 +31,7 @@ MAY_SET = {
         ["metrics", *replay.OPTIONS, "cutoffs", "conventions", "fallback", "settings", "columns",
          "key", "where", "templates", "by", "by_item", "skip_missing",
          "long", "combinations", "gap", "ci", "confidence", "resamples", "seed", "run_ci",
-         "cluster", "power", "detect", "test", "correction", "alpha", "against", "accept"],
+         "cluster", "power", "detect", "over", "test", "correction", "alpha", "against", "accept"],
         True,
     ),
     **dict.fromkeys(

@@ -419,6 +419,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
     yield from plans_of_reports()
     yield from plans_of_runs()
     yield from plans_of_clusters()
+    yield from plans_of_audits()
     yield from plans_of_splits()
 
 
@@ -583,6 +584,23 @@ def plans_of_clusters() -> Iterator[tuple[str, Plan]]:
                 yield f"without {where}", unassigned
             if several_models and dialect == NATIVE and sliced is None:
                 yield f"comparison {where}", comparison(results.narrowed(few[:1]), "als", "t")
+
+
+def plans_of_audits() -> Iterator[tuple[str, Plan]]:
+    """Yield plans of results that people correct, and their checks."""
+    for several_models, sliced in itertools.product((False, True), (None, BY_USER[0])):
+        plans = planner(several_models)
+        tables = {**plans.tables, "audit": replace(plans.tables["interactions"], name="audit")}
+        plans = replace(plans, tables=tables)
+        requests = wanted(plans, "ndcg", "surprisal", k=[5, None])
+        results = results_of(plans, requests, slicing=slicing(plans, **sliced) if sliced else None)
+        where = f"audit, {sliced} {several_models=}"
+        yield where, summary(results)
+        if several_models:
+            yield f"comparison {where}", comparison(results, "als", "t")
+        assert results.audit is not None
+        for plan in (*results.audit.unpaired, *results.audit.unjudged):
+            yield f"check {where}", plan
 
 
 def plans_of_records() -> Iterator[tuple[str, Plan]]:

@@ -1,0 +1,194 @@
+"""Compare models by the values of their runs, such as seeds or folds, and part their variance."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.stats.paired_tests import adjusted_within, t_interval, t_test
+from sqlmetrics.texts.messages import Argument, Message
+from sqlmetrics.texts.wording import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Over = Literal["users", "runs", "paired_runs"]
+OVER: tuple[Over, ...] = get_args(Over)
+
+
+def check_over(over: str) -> None:
+    """Check what a comparison is over.
+
+    Raises:
+        UsageError: it is none of `OVER`.
+    """
+    if over not in OVER:
+        raise UsageError(
+            f"over must be one of {', '.join(OVER)}, not {over!r}{suggestion(str(over), OVER)}"
+        )
+
+
+def over_runs(
+    values: pd.DataFrame,
+    baseline: str,
+    *,
+    paired: bool,
+    interval: bool,
+    confidence: float,
+    correction: str,
+) -> pd.DataFrame:
+    """Compare the values of the runs of every model with those of the baseline.
+
+    Args:
+        values: the result of `Evaluator.evaluate` with a row per run, and only these slices.
+        baseline: the model to compare with.
+        paired: whether runs with the same name are a pair; otherwise all runs are independent.
+        interval: whether to compute intervals.
+        confidence: the confidence level of the interval.
+        correction: see `paired_tests.finished`.
+
+    Returns:
+        One row per slice, metric, cutoff and model: the columns of slices, `metric, k, model,
+        baseline, value, baseline_value, difference, ci_low, ci_high, relative, test, p_value,
+        p_adjusted, n_runs, baseline_runs`. Values are means over runs. `test` is "welch" (as
+        `scipy.stats.ttest_ind(equal_var=False)`) or, for pairs, "paired" (`ttest_rel`). Intervals
+        and p-values are missing if a model has a single run.
+
+    Raises:
+        UsageError: runs are paired, and a model has other runs than the baseline.
+    """
+    import numpy as np
+    import pandas as pd
+
+    names = list(values.columns)
+    slices = [name for name in names[: names.index("metric")] if name not in ("model", "run")]
+    keys = [*slices, "metric", "k"]
+    rows: list[dict[str, Any]] = []
+    for key, of_key in values.groupby(keys, sort=False, dropna=False):
+        runs = {
+            str(model): of_model.set_index("run")["value"].astype("float64").dropna()
+            for model, of_model in of_key.groupby("model", sort=False)
+        }
+        known = dict(zip(keys, key, strict=True))
+        for model, own in runs.items():
+            if model != baseline:
+                row = {"model": model, "baseline": baseline}
+                rows.append({**known, **row, **_compared(own, runs[baseline], row, paired)})
+    frame = pd.DataFrame(rows)
+    difference, error = frame["difference"].to_numpy(), frame.pop("error").to_numpy()
+    n = frame.pop("freedom").to_numpy() + 1
+    low, high = t_interval(difference, error, n, confidence)
+    missing = np.full(len(frame), np.nan)
+    p_values = np.where(np.isnan(error), np.nan, t_test(difference, error, n))
+    base = frame["baseline_value"].abs().to_numpy()
+    frame["ci_low"], frame["ci_high"] = (low, high) if interval else (missing, missing)
+    frame["relative"] = np.divide(difference, base, out=missing.copy(), where=base != 0)
+    frame["test"] = "paired" if paired else "welch"
+    frame["p_value"] = p_values
+    frame["p_adjusted"] = adjusted_within(frame, p_values, correction)
+    ending = ["ci_low", "ci_high", "relative", "test", "p_value", "p_adjusted", "n_runs",
+              "baseline_runs"]  # fmt: skip
+    leading = [name for name in frame.columns if name not in ending]
+    return frame[[*leading, *ending]].astype(
+        dict.fromkeys(["k", "n_runs", "baseline_runs"], "Int64")
+    )
+
+
+def _compared(
+    own: pd.Series, other: pd.Series, models: dict[str, str], paired: bool
+) -> dict[str, Any]:
+    """Compare the values of two models by run."""
+    found = {
+        "value": own.mean(), "baseline_value": other.mean(),
+        "difference": own.mean() - other.mean(), "error": math.nan, "freedom": math.nan,
+        "n_runs": len(own), "baseline_runs": len(other),
+    }  # fmt: skip
+    if paired:
+        if alone := sorted({*own.index} ^ {*other.index}):
+            raise UsageError(
+                f"{models['model']} and {models['baseline']} have different runs: "
+                f"{listed(map(str, alone))}",
+                remedy=Message("compare runs that are no pairs by ", Argument("over", "runs")),
+            )
+        pairs = own - other
+        if len(pairs) > 1:
+            found |= {"error": pairs.std() / math.sqrt(len(pairs)), "freedom": len(pairs) - 1}
+        return found
+    if min(len(own), len(other)) > 1:
+        parts = [some.var() / len(some) for some in (own, other)]
+        below = sum(
+            part**2 / (len(some) - 1) for part, some in zip(parts, (own, other), strict=True)
+        )
+        found["error"] = math.sqrt(sum(parts))
+        found["freedom"] = sum(parts) ** 2 / below if below else len(own) + len(other) - 2
+    return found
+
+
+def variance_parts(per_user: pd.DataFrame) -> pd.DataFrame:
+    """Part the variance of per-user values: that of users, of runs (such as seeds), and the rest.
+
+    The parts are those of a table of users and runs, from its mean squares (Searle, Casella and
+    McCulloch, Variance Components, 1992). A part below 0 means that there is no sign of it, and
+    counts as 0 in the errors.
+
+    Args:
+        per_user: the result of `Evaluator.per_user(metrics, by="run")`.
+
+    Returns:
+        One row per model (and convention) and metric with its cutoff: `value`, the mean;
+        `n_users`, `n_runs`; `var_users`, `var_runs`, `var_rest`; and standard errors of the mean:
+        `se_users` for other users and the same runs, `se_runs` for other runs and the same users,
+        and `se` for both: √(var_users / n_users + var_runs / n_runs + var_rest / (n_users n_runs)).
+
+    Raises:
+        UsageError: there is no column `run`, a model has one run or one user, or a user has no
+            value in a run.
+    """
+    import pandas as pd
+
+    if "run" not in per_user.columns:
+        raise UsageError(
+            "variance_parts needs a row per user and run",
+            remedy="compute the values by per_user(metrics, by='run')",
+        )
+    names = list(per_user.columns)
+    metrics = names[names.index("run") + 1 :]
+    leading = [name for name in ("model", "convention") if name in names]
+    users = [name for name in names[: names.index("run")] if name not in leading]
+    rows = []
+    groups = per_user.groupby(leading, sort=False) if leading else [((), per_user)]
+    for key, of_key in groups:
+        known: dict[str, Any] = dict(zip(leading, key, strict=True))
+        for metric in metrics:
+            of_metric = of_key.dropna(subset=[metric])
+            if len(of_metric):
+                table = of_metric.pivot_table(metric, users, "run", observed=True)
+                where = ", ".join(map(str, [*key, metric]))
+                rows.append({**known, "metric": metric, **_parts(table, where)})
+    return pd.DataFrame(rows)
+
+
+def _parts(table: pd.DataFrame, where: str) -> dict[str, Any]:
+    """Return the row of one metric; `table` has a row per user and a column per run."""
+    n, r = table.shape
+    if n < 2 or r < 2 or bool(table.isna().any().any()):
+        raise UsageError(
+            f"{where}: {n} users and {r} runs with {int(table.count().sum()):,} values; "
+            "variance_parts needs two runs and two users, and a value of every user in every run",
+            remedy="remove users without a value in all runs",
+        )
+    values = table.to_numpy("float64")
+    mean, of_users, of_runs = values.mean(), values.mean(axis=1), values.mean(axis=0)
+    rest = values - of_users[:, None] - of_runs[None, :] + mean
+    ms_users = r * ((of_users - mean) ** 2).sum() / (n - 1)
+    ms_runs = n * ((of_runs - mean) ** 2).sum() / (r - 1)
+    ms_rest = (rest**2).sum() / ((n - 1) * (r - 1))
+    var_users, var_runs = (ms_users - ms_rest) / r, (ms_runs - ms_rest) / n
+    parts = max(0.0, var_users) / n, max(0.0, var_runs) / r, ms_rest / (n * r)
+    return {
+        "value": mean, "n_users": n, "n_runs": r,
+        "var_users": var_users, "var_runs": var_runs, "var_rest": ms_rest,
+        "se_users": math.sqrt(parts[0] + parts[2]), "se_runs": math.sqrt(parts[1] + parts[2]),
+        "se": math.sqrt(sum(parts)),
+    }  # fmt: skip

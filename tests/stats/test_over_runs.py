@@ -1,0 +1,195 @@
+"""Comparisons over runs against scipy, and parts of variance against worked numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from click.testing import CliRunner
+
+import sqlmetrics as sm
+from sqlmetrics.cli.commands import main
+from sqlmetrics.errors import GateError, SqlmetricsWarning, UsageError
+from tests.support.runs import FRAMES, IN_A_COLUMN, TRUTH, VALUES, evaluator
+
+OF_RUNS = {  # means over users, of the table in support/runs.py
+    model: [np.mean([value or 0 for value in values]) for values in runs.values()]
+    for model, runs in VALUES.items()
+}
+
+
+@pytest.mark.parametrize(
+    ("over", "test", "oracle"),
+    [
+        ("runs", "welch", scipy.stats.ttest_ind(OF_RUNS["b"], OF_RUNS["a"], equal_var=False)),
+        ("paired_runs", "paired", scipy.stats.ttest_rel(OF_RUNS["b"], OF_RUNS["a"])),
+    ],
+)
+def test_a_comparison_over_runs(over: Any, test: str, oracle: Any) -> None:
+    with evaluator() as runs:
+        (row,) = runs.compare("mrr", baseline="a", over=over).to_dict("records")
+        narrow = runs.compare("mrr", baseline="a", over=over, confidence=0.5).iloc[0]
+    assert (row["test"], row["n_runs"], row["baseline_runs"]) == (test, 3, 3)
+    assert row["value"] == pytest.approx(np.mean(OF_RUNS["b"]), abs=1e-12)
+    assert row["baseline_value"] == pytest.approx(np.mean(OF_RUNS["a"]), abs=1e-12)
+    assert row["difference"] == pytest.approx(1 / 24, abs=1e-12)
+    assert row["p_value"] == row["p_adjusted"] == pytest.approx(oracle.pvalue, rel=1e-10)
+    assert [row["ci_low"], row["ci_high"]] == pytest.approx([*oracle.confidence_interval()])
+    assert [narrow["ci_low"], narrow["ci_high"]] == pytest.approx(
+        [*oracle.confidence_interval(0.5)]
+    )
+
+
+def test_several_metrics_models_and_slices() -> None:
+    """Every slice and metric is compared alone; p-values are corrected over all rows."""
+    third = IN_A_COLUMN[IN_A_COLUMN["model"] == "a"].assign(model="c")
+    third = third[(third["user_id"] > 1) | (third["run"] > 1)]
+    users = pd.DataFrame({"user_id": [1, 2, 3, 4], "half": ["x", "x", "y", "y"]})
+    lists = pd.concat([IN_A_COLUMN, third])
+    with evaluator(lists, users=users) as runs:
+        found = runs.compare(["mrr", "coverage@1"], baseline="b", over="runs")
+        sliced = runs.compare("mrr", baseline="b", over="runs", by="half")
+        values = runs.evaluate("mrr", by=["run", "half"])
+    assert found["metric"].tolist() == ["mrr", "mrr", "coverage", "coverage"]
+    assert found["model"].tolist() == ["a", "c", "a", "c"]
+    adjusted = scipy.stats.false_discovery_control(found["p_value"], method="bh")
+    with evaluator(lists) as runs:
+        bh = runs.compare(["mrr", "coverage@1"], baseline="b", over="runs", correction="bh")
+    assert bh["p_adjusted"].tolist() == pytest.approx(adjusted.tolist())
+    for (half, model), of_it in sliced.groupby(["half", "model"]):
+        of_half = values[values["half"] == half]
+        mine, others = (of_half[of_half["model"] == one]["value"] for one in (model, "b"))
+        p_value = scipy.stats.ttest_ind(mine, others, equal_var=False).pvalue
+        assert of_it["p_value"].tolist() == pytest.approx([p_value]), (half, model)
+    assert len(sliced) == 4
+
+
+def test_equal_runs_and_single_runs() -> None:
+    runs = {"a": FRAMES["b"][1], "b": {1: FRAMES["b"][1], 2: FRAMES["b"][1]}}
+    same = {"a": {1: FRAMES["b"][2], 2: FRAMES["b"][2]}, "b": runs["b"]}
+    with evaluator(same) as equal:
+        assert equal.compare("mrr", baseline="a", over="runs")["p_value"].tolist() == [0]
+        assert equal.compare("mrr", baseline="a", over="paired_runs")["p_value"].tolist() == [0]
+    with (
+        evaluator(runs) as single,
+        pytest.warns(SqlmetricsWarning, match="a has a single run, so that"),
+    ):
+        row = single.compare("mrr", baseline="a", over="runs").iloc[0]
+    assert row[["p_value", "ci_low", "ci_high"]].isna().all()
+    assert row["difference"] == 0
+
+
+def test_gates() -> None:
+    with evaluator() as runs, pytest.raises(GateError):
+        runs.compare("mrr", baseline="a", over="runs", fail_if="mrr p_value > 0.05")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"test": "wilcoxon"}, "cannot be combined with test"),
+        ({"ci": "bootstrap"}, "cannot be combined with ci"),
+        ({"cluster": "user_id"}, "cannot be combined with cluster"),
+        ({"power": 0.8}, "cannot be combined with power"),
+        ({"by": "run"}, "omit run"),
+        ({"fail_if": "mrr n_users < 9"}, "names n_users, which a comparison over runs lacks"),
+        ({"over": "seeds"}, "over must be one of users, runs, paired_runs"),
+        ({"baseline": "z"}, "there is no model 'z'"),
+    ],
+)
+def test_requests_that_are_refused(options: dict[str, Any], words: str) -> None:
+    asked = {"baseline": "a", "over": "runs", **options}
+    with evaluator() as runs, pytest.raises(UsageError) as caught:
+        runs.compare("mrr", **asked)
+    assert words in str(caught.value)
+
+
+def test_runs_that_are_no_pairs_and_models_without_runs() -> None:
+    other = {"a": FRAMES["a"], "b": {1: FRAMES["b"][1], 2: FRAMES["b"][2], 4: FRAMES["b"][3]}}
+    with (
+        evaluator(other) as runs,
+        pytest.raises(UsageError, match="b and a have different runs: 3"),
+    ):
+        runs.compare("mrr", baseline="a", over="paired_runs")
+    plain = {model: runs[1] for model, runs in FRAMES.items()}
+    with evaluator(plain) as single, pytest.raises(UsageError, match="needs several runs"):
+        single.compare("mrr", baseline="a", over="runs")
+
+
+def test_the_command_line(tmp_path: Any) -> None:
+    IN_A_COLUMN.to_csv(tmp_path / "lists.csv", index=False)
+    TRUTH.to_csv(tmp_path / "truth.csv", index=False)
+    arguments = ["compare", "mrr", "-r", f"{tmp_path}/lists.csv", "-i", f"{tmp_path}/truth.csv"]
+    arguments += ["--baseline", "a", "--no-check", "--format", "table"]
+    shown = CliRunner().invoke(main, [*arguments, "--over", "runs"])
+    assert shown.exit_code == 0, shown.output
+    assert "Welch's t-test over runs, Holm-adjusted p < 0.05" in " ".join(shown.stdout.split())
+
+
+# ---------------------------------------------------------------- parts of variance
+
+# 4 users, 3 runs. A: mean squares of users .1475, of runs .0025, of the rest 11/1200
+A = [[0.5, 0.4, 0.6], [0.7, 0.6, 0.6], [0.1, 0.2, 0.2], [0.4, 0.4, 0.4]]
+
+
+def rows_of(table: Any) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {"user_id": user, "run": run, "ndcg@10": value}
+            for user, values in enumerate(table)
+            for run, value in enumerate(values)
+        ]
+    )
+
+
+def test_parts_of_variance() -> None:
+    """Against the mean squares of an analysis of variance by statsmodels."""
+    from statsmodels.formula.api import ols
+    from statsmodels.stats.anova import anova_lm
+
+    draw = np.random.default_rng(5)
+    strong = draw.normal(size=(30, 1)) + draw.normal(size=(1, 6)) + draw.normal(size=(30, 6)) / 2
+    for table in (A, strong):
+        rows = rows_of(table)
+        (row,) = sm.variance_parts(rows).to_dict("records")
+        fitted = ols("value ~ C(user_id) + C(run)", rows.rename(columns={"ndcg@10": "value"})).fit()
+        squares = anova_lm(fitted)["mean_sq"]
+        n, r = np.shape(table)
+        rest = squares["Residual"]
+        of_users, of_runs = (squares["C(user_id)"] - rest) / r, (squares["C(run)"] - rest) / n
+        found = [row["var_users"], row["var_runs"], row["var_rest"]]
+        assert found == pytest.approx([of_users, of_runs, rest])
+        assert (row["n_users"], row["n_runs"]) == (n, r)
+        assert row["value"] == pytest.approx(np.mean(table))
+        users, runs = max(0, of_users) / n, max(0, of_runs) / r
+        assert row["se"] ** 2 == pytest.approx(users + runs + rest / (n * r))
+        assert row["se_users"] ** 2 == pytest.approx(users + rest / (n * r))
+        assert row["se_runs"] ** 2 == pytest.approx(runs + rest / (n * r))
+    of_means = np.std(np.mean(A, axis=1), ddof=1) / 2
+    assert sm.variance_parts(rows_of(A)).loc[0, "se_users"] == pytest.approx(of_means)
+
+
+def test_parts_of_variance_of_per_user_values() -> None:
+    with evaluator() as runs:
+        found = sm.variance_parts(runs.per_user(["mrr", "recall@1"], by="run"))
+    assert found[["model", "metric"]].to_numpy().tolist() == [
+        ["a", "mrr"], ["a", "recall@1"], ["b", "mrr"], ["b", "recall@1"]
+    ]  # fmt: skip
+    assert found["value"].tolist()[::2] == pytest.approx([20 / 48, 11 / 24])
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (rows_of(A).drop(columns="run"), "a row per user and run"),
+        (rows_of(A)[1:], "4 users and 3 runs with 11 values"),
+        (rows_of([[0.5], [0.4]]), "2 users and 1 runs"),
+    ],
+)
+def test_tables_without_parts_of_variance(rows: pd.DataFrame, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        sm.variance_parts(rows)
+    assert words in str(caught.value)
