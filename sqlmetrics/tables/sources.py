@@ -104,7 +104,12 @@ def _table_of_connection(engine: Engine, table: str, label: str, name: str) -> R
     if full_name is None:
         folder = Path(name).parent
         try:
-            nearby = [str(path) for path in folder.glob("*")] if folder.is_dir() else []
+            suffix = Path(name).suffix
+            nearby = [
+                str(path)
+                for path in (folder.glob("*") if folder.is_dir() else ())
+                if path.suffix == suffix or format_by_name(str(path))
+            ]
         except OSError:
             nearby = []
         hint = suggestion(name, nearby)
