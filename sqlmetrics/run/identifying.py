@@ -511,9 +511,31 @@ def _about(search: _Search, found: Sequence[_Found]) -> Iterator[Message]:
                 f"no convention gives {number} as it is; the rows for it change one setting of a "
                 "convention"
             )
+        yield from _mistakes(search, rows)
     most = max((row.n_matched for row in found), default=0)
     if len(search.questions) > 1 and 0 < most < len(search.questions):
         yield Message(
             f"no convention gives all {len(search.questions)} numbers; the most that one gives is "
             f"{most}"
         )
+
+
+def _mistakes(search: _Search, rows: Sequence[_Found]) -> Iterator[Message]:
+    """Name the best row of a number whose definition is a known mistake, and the right value."""
+    for row in rows:
+        for name, value in row.way.call.values.items():
+            param = row.way.call.metric.params.get(name)
+            mistake = param and param.mistakes.get(str(value))
+            if not mistake or not row.matches or row.rank > 1:
+                continue
+            right = [
+                search.values[row.model, way.identity, row.k]
+                for way in search.ways[row.question.spec]
+                if way.convention == STANDARD
+            ]
+            instead = "".join(f"; {STANDARD}: {value:.6g}" for value in right[:1])
+            yield Message(
+                f"{row.question.number}: {row.way.convention} has {name}={value}: {mistake} (a "
+                f"known mistake{instead})"
+            )
+            return

@@ -14,6 +14,7 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.run import identifying
+from tests.support.notation import number
 from tests.support.conventions import FIVE_USERS, NAMES, TWO_MODELS, covers, evaluator, exactly
 
 COLUMNS = [
@@ -112,6 +113,27 @@ def test_the_nearest_values_where_nothing_matches() -> None:
     one, _ = told("mrr@3=0.99", {"nearest": 1, "convention": "standard"})
     assert set(one["rank"]) == {1}
     assert set(one["convention"]) == {"standard"}
+
+
+def test_a_known_mistake_is_named() -> None:
+    """u1 and u6 find 2 of 4 and of 5, u2 has its only item at 2: an ideal of 2, 1 and 2 hits.
+
+    The lists of u1 and u6 have 3 hits and 2.
+    """
+    u1, u6 = "(3/2) / (3/2 + 1/log2(3))", "(3/2) / (1 + 1/log2(3))"
+    theirs = number(f"({u1} + 1/log2(3) + {u6}) / 5")
+    frame, messages = told(f"ndcg@3={theirs:.6f}")
+    assert frame["convention"].tolist() == ["ngcf"]
+    standard = number("(2 * (3/2) / (3/2 + 1/log2(3)) + 1/log2(3)) / 5")
+    assert messages == (
+        f"ndcg@3={theirs:.6f}: ngcf has ideal=hits_of_list: the ideal list has only the relevant "
+        f"items that the model found (a known mistake; standard: {standard:.6g})"
+    )
+    both = number(f"(2 * {u6} + 1/log2(3)) / 5")
+    frame, messages = told(f"ndcg@3={both:.6f}")
+    assert frame["change"].unique().tolist() == ["ideal=hits"]
+    assert "standard has ideal=hits: the ideal list" in messages
+    assert "mistake" not in told(f"ndcg@3={standard:.6f}")[1]
 
 
 def test_percentages() -> None:
