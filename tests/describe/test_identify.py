@@ -14,8 +14,8 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.run import identifying
-from tests.support.notation import number
 from tests.support.conventions import FIVE_USERS, NAMES, TWO_MODELS, covers, evaluator, exactly
+from tests.support.notation import number
 
 COLUMNS = [
     "metric", "k", "reported", "rank", "convention", "theirs", "value", "difference", "matches",

@@ -1,6 +1,6 @@
-"""WarpRec: the metrics of its repository, given scores of all items; an item outside of a list has none.
+"""WarpRec: the metrics of its repository, given scores of all items.
 
-Reported is the mean over the users that have a value (nanmean), as its writer of results does. The
+An item outside of a list has a score of minus infinity. Reported is the mean over the users that have a value (nanmean), as its writer of results does. The
 modules around them, which load models, have stand-ins.
 """
 
