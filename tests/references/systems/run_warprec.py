@@ -1,7 +1,8 @@
 """WarpRec: the metrics of its repository, given scores of all items.
 
-An item outside of a list has a score of minus infinity. Reported is the mean over the users that have a value (nanmean), as its writer of results does. The
-modules around them, which load models, have stand-ins.
+An item outside of a list has a score of minus infinity. The result is the mean over the users that
+have a value (nanmean), as its writer of results does. The modules around the metrics, which load
+models, have stand-ins.
 """
 
 import sys
