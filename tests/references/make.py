@@ -41,7 +41,7 @@ class System:
     settles_ties: bool = True  # its order of equal scores is always the same
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # {data: metrics}
     alone: tuple[str, ...] = ()  # installed without what they ask for
-    single: bool = False  # its values are in single precision
+    single: bool | tuple[str, ...] = False  # its values, or metrics, are in single precision
     folder: str = ""  # of its file, for cells that are no metrics of a convention
     # URLs of its files, for a system without a package; `package` is then its release
     source: tuple[str, ...] = ()
@@ -83,10 +83,11 @@ SYSTEMS = {
         },
     ),
     "lenskit": System(
-        "lenskit", "3.11", "lenskit", ("plain", "common", "relisted", "full", "sorted")
-    ),
-    "lenskit_exposure": System(
-        "lenskit_exposure", "3.11", "lenskit", ("plain", "relisted", "full"), single=True
+        "lenskit",
+        "3.11",
+        "lenskit",
+        ("plain", "common", "relisted", "full", "sorted"),
+        single=("ExposureGini",),
     ),
     "jurity": System("jurity", "3.11", "jurity", ("plain", "unlogged"), settles_ties=False),
     "recommenders": System(
@@ -339,6 +340,12 @@ def data_sets(system: System, folder: Path | None) -> Iterator[tuple[str, data.T
         yield folder.name, tables if system.settles_ties else untied(tables)
 
 
+def precision(system: System, part: str, metric: str) -> dict[str, str]:
+    """Mark a value in single precision, if the other values of the system are not."""
+    single = part == "cells" and isinstance(system.single, tuple) and metric in system.single
+    return {"precision": "single"} if single else {}
+
+
 def make(name: str, envs: Path, folder: Path | None, cutoffs: list[int]) -> dict[str, Any]:
     """Return what a system says about all its data."""
     system = SYSTEMS[name]
@@ -348,7 +355,7 @@ def make(name: str, envs: Path, folder: Path | None, cutoffs: list[int]) -> dict
         "system": name if system.source else system.package,
         "release": system.package if system.source else installed[system.package],
         "made_with": {name: installed[name] for name in _MADE_WITH if name in installed},
-        **({"precision": "single"} if system.single else {}),
+        **({"precision": "single"} if system.single is True else {}),
         "data": {},
         "cells": [],
         "without_value": [],
@@ -360,7 +367,9 @@ def make(name: str, envs: Path, folder: Path | None, cutoffs: list[int]) -> dict
         result["data"][data_name] = data.fingerprint(tables) if folder is None else str(folder)
         for part in ("cells", "without_value"):
             result[part] += [
-                {"data": data_name, **cell} for cell in said[part] if cell["name"] not in left_out
+                {"data": data_name, **cell, **precision(system, part, cell["name"])}
+                for cell in said[part]
+                if cell["name"] not in left_out
             ]
     return result
 

@@ -19,22 +19,14 @@ from sqlmetrics.metrics.spec import parse_spec
 TOLERANCE = 1e-9
 SINGLE = 1e-6  # of systems that compute in single precision
 _CONVENTIONS = Path(sm.__file__).resolve().parent / "metrics" / "conventions"
-_OWN = Path(__file__).resolve().parent / "conventions"
 
-Cell = Mapping[str, Any]  # model, name, k, value
-
-
-def named(name: str) -> str | Path:
-    """Return the name of a convention of the package, or the file of another one."""
-    own = _OWN / f"{name}.toml"
-    return own if own.exists() else name
+Cell = Mapping[str, Any]  # model, name, k, value, and perhaps precision
 
 
 @cache
 def convention(name: str) -> dict[str, Any]:
     """Return a convention as its file has it."""
     path = _CONVENTIONS / f"{name}.toml"
-    path = path if path.exists() else _OWN / path.name
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
@@ -67,7 +59,7 @@ def values(
 ) -> dict[tuple[str, str, int | None], float]:
     """Return {(model, name of the system, k): our value} for the cells, in two calls at most."""
     covers = convention(name)["covers"]
-    settings = Settings(Catalog.load(), Convention.load(named(name)), {})
+    settings = Settings(Catalog.load(), Convention.load(name), {})
     asked: dict[bool, set[str]] = {}
     cutoffs = set()
     for cell in cells:
@@ -75,7 +67,7 @@ def values(
         cutoffs.add(cell["k"])
     found: dict[tuple[str, str, int | None], float] = {}
     with sm.Evaluator(
-        **as_read(name, tables), convention=named(name), threads=1, check=False
+        **as_read(name, tables), convention=name, threads=1, check=False
     ) as evaluator:
         for has_cutoffs, names in asked.items():
             specs = sorted({covers[theirs] for theirs in names})
@@ -97,4 +89,8 @@ def disagreements(
     """Return the cells that our value is not within the tolerance of, with our value."""
     found = values(name, tables, cells)
     pairs = [(cell, found[cell["model"], cell["name"], cell["k"]]) for cell in cells]
-    return [(cell, here) for cell, here in pairs if not abs(here - cell["value"]) <= tolerance]
+    return [
+        (cell, here)
+        for cell, here in pairs
+        if not abs(here - cell["value"]) <= (SINGLE if "precision" in cell else tolerance)
+    ]
