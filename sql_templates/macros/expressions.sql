@@ -97,6 +97,8 @@ least({{ k }}, max({{ n_relevant }}), max({{ n_recommended }}))
 {%- elif ideal == "all_relevant" -%} {{ n_relevant }}
 {%- elif ideal == "min_relevant_length" -%}
 least({{ k }}, {{ n_relevant }}, {{ n_recommended }})
+{%- elif ideal == "hits" -%} hits.hit_number
+{%- elif ideal == "hits_of_list" -%} least({{ k }}, hits.n_hits)
 {%- else -%} coalesce({{ k }}, {{ n_recommended }})
 {%- endif -%}
 {%- endmacro -%}

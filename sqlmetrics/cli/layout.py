@@ -114,8 +114,29 @@ def render_identified(frame: pd.DataFrame, digits: int | None) -> str:
     numbers = [f"{label}={text}" for label, text in zip(labels, frame["reported"], strict=True)]
     last = "change" if frame["change"].fillna("").ne("").any() else "theirs"
     names = [*(["model"] if "model" in frame else []), "number", "convention", "value", last]
-    shown = frame.assign(number=numbers)[names]
+    shown = _folded(frame.assign(number=numbers), names)
     return table_text(texts_of(Rows.of_frame(shown), digits), {})
+
+
+def _folded(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Fold the conventions that give a number with the same change and value into one row."""
+    import pandas as pd
+
+    same = [name for name in names if name not in ("convention", "value", "theirs")]
+    rows = []
+    by = [*(frame[name] for name in same), frame["rank"], frame["value"].round(10)]
+    for _, group in frame.groupby(by, sort=False, dropna=False):
+        conventions = list(dict.fromkeys(group["convention"]))
+        theirs = list(dict.fromkeys(text for text in group["theirs"] if text))
+        row = group.iloc[0].to_dict()
+        rows.append({**row, "convention": _some(conventions, 3), "theirs": _some(theirs, 1)})
+    return pd.DataFrame(rows, columns=frame.columns)[names]
+
+
+def _some(names: list[str], n: int) -> str:
+    """Return the first names, and how many there are if not all are shown."""
+    shown = names[:n]
+    return ", ".join(shown) + (f", … ({len(names)})" if len(shown) < len(names) else "")
 
 
 def _with_halves(cells: Rows, column: int, halves: Sequence[float], digits: int | None) -> Rows:

@@ -145,12 +145,16 @@ def with_one_change(
 
 
 def values_to_try(
-    planner: Planner, ways: Sequence[Way], asked: MetricSpec, strict: bool
+    planner: Planner,
+    ways: Sequence[Way],
+    asked: MetricSpec,
+    strict: bool,
+    thresholds: Sequence[Value] = (),
 ) -> dict[str, list[Value]]:
     """Collect the values of every setting of a metric that may differ.
 
-    These are the choices of the setting; of a number, those of the conventions. Settings that the
-    user chose are not among them.
+    These are the choices of the setting; of a number, those of the conventions, and the thresholds
+    of relevance. Settings that the user chose are not among them.
 
     Args:
         planner: knows the columns of the tables.
@@ -158,6 +162,7 @@ def values_to_try(
         asked: the metric as it was asked for.
         strict: omit settings that say what repeated rows and other faults mean, since there
             are none: all that has such a value computes the same.
+        thresholds: values of `relevant_from` besides those of the conventions.
     """
     settings = ways[0].settings
     spec = settings.translated(asked)
@@ -172,7 +177,10 @@ def values_to_try(
         if name in left_out or (strict and REFUSED in param.choices):
             continue
         choices: list[Value] = [choice for choice in param.choices if choice != "auto"]
-        found[name] = choices or unique([param.default, *(w.call.values[name] for w in ways)])
+        more = thresholds if name == "relevant_from" else ()
+        found[name] = choices or unique(
+            [param.default, *(w.call.values[name] for w in ways), *more]
+        )
     return found
 
 

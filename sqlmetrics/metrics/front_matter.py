@@ -35,7 +35,8 @@ class Param:
     `doc`: a title; further lines explain one value each (`VALUE: text`). `only_with`: other
     settings, and the values with which this setting has an effect. `when_empty`: values of this
     setting, and for each of them the metric value without rows. `reverses`: values of this setting
-    with which the other direction of the metric is better than with its default.
+    with which the other direction of the metric is better than with its default. `mistakes`:
+    values that are a known mistake, and for each of them what is wrong.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Param:
     only_with: Mapping[str, Sequence[str]] = field(default_factory=dict)
     when_empty: Mapping[str, Finite] = field(default_factory=dict)
     reverses: tuple[str, ...] = ()
+    mistakes: Mapping[str, str] = field(default_factory=dict)
 
     def parse(self, value: Any, where: str) -> Value:
         """Return the parsed value of this setting.

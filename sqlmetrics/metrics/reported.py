@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Number
 from typing import Any, TypeAlias
@@ -25,6 +25,8 @@ _NOISE = 1e-9
 
 Libraries that compute the same number differ in its last digits, since they add in another order.
 """
+_SINGLE = 1e-6  # the same of sums in single precision
+_DIGITS_OF_SINGLE = 7
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class Reading:
     def matches(self, computed: float) -> bool:
         """Return whether a computed value is this number, to the digits of the number."""
         return abs(computed - self.value) <= self.tolerance
+
+    def in_single_precision(self) -> Reading:
+        """Return the reading of a number that was computed in single precision."""
+        tolerance = _SINGLE * max(1.0, abs(self.value))
+        return replace(self, tolerance=max(self.tolerance, tolerance))
 
     def distance(self, computed: float) -> float:
         """Return how far a computed value lies from this number; 0 for the same number."""
@@ -64,6 +71,11 @@ class ReportedNumber:
     def __str__(self) -> str:
         model = "" if self.model is None else f"{self.model}: "
         return f"{model}{self.spec}={self.text}"
+
+    @property
+    def may_be_single(self) -> bool:
+        """Return whether the number has the digits of single precision, or more."""
+        return len(self.number.normalize().as_tuple().digits) >= _DIGITS_OF_SINGLE
 
     def readings(self, largest: float | None) -> list[Reading]:
         """Return the values that the number can stand for.

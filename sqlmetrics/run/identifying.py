@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.describe.ways import (
+    REFUSED,
     NoWay,
     Way,
     differing,
@@ -23,17 +25,20 @@ from sqlmetrics.metrics.definitions import Cutoffs
 from sqlmetrics.metrics.reported import Numbers, Reading, ReportedNumber, read_numbers
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import MetricSpec, expand_cutoffs, unique
+from sqlmetrics.metrics.spec import MetricSpec, Value, expand_cutoffs, unique
 from sqlmetrics.plan.request import PlannedRun, reads_of
 from sqlmetrics.plan.results import results_of
 from sqlmetrics.plan.summary import summary
 from sqlmetrics.run.path import own_templates_named, ready, validate
 from sqlmetrics.run.session import Session
+from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.texts.messages import SEVERAL_MODELS, Message
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_THRESHOLDS = 20  # relevances that are tried as the smallest one of a relevant item
+CUTOFFS = (1, 3, 5, 10, 20, 50, 100)  # of lists, for a number without a cutoff
 NEAREST = 3  # values that are shown where none is the number
 _SAME = 1e-12  # differences of values that are equal but for their last digits
 
@@ -49,6 +54,8 @@ def identify(
     skip_missing: bool = False,
 ) -> pd.DataFrame:
     """Find the conventions that give reported numbers: see `Evaluator.identify`."""
+    import pandas as pd
+
     if isinstance(convention, Iterable) and not isinstance(convention, str):
         convention = list(convention)
     if isinstance(nearest, bool) or not isinstance(nearest, int) or nearest < 1:
@@ -56,17 +63,40 @@ def identify(
     questions = _questions(session, numbers, k)
     assert session.call is not None
     tried = _settings_tried(session, convention)
-    search = _Search(session, questions, tried, tries_all=EVERY in _names(convention))
+    tries_all = EVERY in _names(convention)
+    search = _Search(session, questions, tried, tries_all)
     with own_templates_named(session):
         search.try_conventions(skip_missing)
         of_conventions = list(session.call.runs)
+        search.try_single_precision()
+        cut = list(_of_cut_lists(search))
         search.try_changes(of_standard=True)
         search.try_changes(of_standard=False)
-        found = search.found(nearest)
-        frame = _frame(search, found)
+        found = [(one, one.found(nearest)) for one in (search, *cut)]
+        frame = pd.concat([_frame(one, rows) for one, rows in found], ignore_index=True)
         session.call.runs = of_conventions  # data checks ignore settings that the search changed
-    session.warn([*search.messages(), *_about(search, found)])
+    about = [message for one, rows in found for message in _about(one, rows)]
+    session.warn([*search.messages(), *about])
     return frame
+
+
+def _of_cut_lists(search: _Search) -> Iterator[_Search]:
+    """Search for numbers of whole lists, which no way gives, with the lists cut.
+
+    Numbers that are found so are no longer questions of the first search.
+    """
+    for question in list(search.questions):
+        if question.cutoffs != (None,) or any(search._matching(question)):
+            continue
+        cut = replace(question, cutoffs=CUTOFFS)
+        one = _Search(search.session, [cut], search.tried, search.tries_all)
+        try:
+            one.try_conventions(skip_missing=False)
+        except SqlmetricsError:  # the metric has no cutoff
+            continue
+        if any(one._matching(cut)):
+            search.questions = [other for other in search.questions if other is not question]
+            yield one
 
 
 @dataclass(frozen=True)
@@ -164,6 +194,8 @@ class _Search:
     ways: dict[MetricSpec, list[Way]] = field(default_factory=dict)  # of conventions
     changes: dict[MetricSpec, list[Way]] = field(default_factory=dict)
     refused: dict[MetricSpec, list[Way]] = field(default_factory=dict)  # for rows of the tables
+    # bases whose changes are not tried, and bases that have the same numbers with the same changes
+    alike: dict[MetricSpec, list[tuple[Way, Way]]] = field(default_factory=dict)
     failures: list[NoWay] = field(default_factory=list)
     models: list[str | None] = field(default_factory=list)
     # by model, identity of a way, and cutoff
@@ -230,6 +262,19 @@ class _Search:
         self._compute(way for ways in self.ways.values() for way in ways)
         self._check_models()
 
+    def try_single_precision(self) -> None:
+        """Read a number that no convention gives to all of its digits in single precision."""
+        for question in self.questions:
+            single = tuple(reading.in_single_precision() for reading in question.readings)
+            looser = replace(question, readings=single)
+            if (
+                question.number.may_be_single
+                and not any(self._matching(question))
+                and any(self._matching(looser))
+            ):
+                self.questions = [other if other is not question else looser
+                                  for other in self.questions]  # fmt: skip
+
     def _check_models(self) -> None:
         known = [model for model in self.models if model is not None]
         for number in (question.number for question in self.questions):
@@ -243,19 +288,26 @@ class _Search:
     def try_changes(self, of_standard: bool) -> None:
         """Compute the metrics of numbers that no way gives yet, with single settings changed.
 
-        `of_standard`: settings of the standard convention; else, of all others.
+        `of_standard`: settings of the standard convention; else, of all others. A value of a
+        setting that does not change the number of the standard is not tried with the others.
         """
         planner = self.session.planner
         unmatched = [question for question in self.questions if not any(self._matching(question))]
         for spec in dict.fromkeys(question.spec for question in unmatched):
             bases = [*self.ways[spec], *self.refused[spec]]
-            values_of = values_to_try(planner, bases, spec, self.strict[spec])
+            strict = self.strict[spec]
+            thresholds = self._thresholds if "relevant_from" in bases[0].call.values else ()
+            values_of = values_to_try(planner, bases, spec, strict, thresholds)
+            first = [base for base in bases if base.convention == STANDARD]
+            tried = [(base, values_of) for base in first]
+            if not of_standard:
+                others = [base for base in bases if base.convention != STANDARD]
+                tried = [(base, values_of) for base in others]
+                if strict and first:
+                    tried = list(self._different(spec, first[0], others, values_of))
             self.changes.setdefault(spec, []).extend(
                 self._new_changes(
-                    way
-                    for base in bases
-                    if (base.convention == STANDARD) is of_standard
-                    for way in with_one_change(planner, base, values_of)
+                    way for base, values in tried for way in with_one_change(planner, base, values)
                 )
             )
         self._compute(way for ways in self.changes.values() for way in ways)
@@ -264,16 +316,87 @@ class _Search:
                 self._complete(way)
         self._compute(way for ways in self.changes.values() for way in ways)
 
+    def _different(
+        self,
+        spec: MetricSpec,
+        standard: Way,
+        others: Iterable[Way],
+        values_of: Mapping[str, Sequence[Value]],
+    ) -> Iterator[tuple[Way, dict[str, list[Value]]]]:
+        """Find the bases that differ from each other, and the changes that no other base has.
+
+        Values of a setting with which the standard has the same number are one value here.
+        """
+        params = {**self.session.catalog.stage_params, **standard.call.metric.params}
+        # what repeated rows mean makes no difference
+        names = [name for name, param in params.items() if REFUSED not in param.choices]
+        of_standard = self._numbers(standard)
+        effects = {(name, standard.call.values[name]): of_standard for name in names}
+        for way in self.changes.get(spec, ()):
+            if way.convention == STANDARD and way.changed is not None:
+                effects[way.changed] = self._numbers(way)
+
+        def effects_of(base: Way) -> dict[str, object]:
+            # a value that is not known leaves the query of the standard as it is
+            return {name: effects.get((name, base.call.values[name])) or of_standard
+                    for name in names}  # fmt: skip
+
+        known: dict[tuple[tuple[object, ...], int], Way] = {}
+        marks: dict[object, list[tuple[str, ...]]] = {}
+        for base in (standard, *others):
+            own = tuple(effects_of(base).values())
+            # equal settings and another number: a setting that has no effect in the standard
+            numbers = marks.setdefault(own, [])
+            if self._numbers(base) not in numbers:
+                numbers.append(self._numbers(base))
+            mark = numbers.index(self._numbers(base))
+            like = known.setdefault((own, mark), base)
+            if like is not base:
+                self.alike.setdefault(spec, []).append((base, like))
+        tried = set(known)
+        for (_, mark), base in known.items():
+            different: dict[str, list[Value]] = {}
+            for name, values in values_of.items():
+                for value in values:
+                    effect = effects.get((name, value), (name, value))
+                    changed = tuple({**effects_of(base), name: effect}.values()), mark
+                    if changed not in tried:
+                        tried.add(changed)
+                        different.setdefault(name, []).append(value)
+            if base is not standard:
+                yield base, different
+
+    def _numbers(self, way: Way) -> tuple[str, ...]:
+        """Return all values of a way, without their last digits."""
+        ks = [request.k for request in way.call.requests]
+        keys = [(model, way.identity, k) for model in self.models for k in ks]
+        return tuple(f"{self.values.get(key, math.nan):.11g}" for key in keys)
+
+    @cached_property
+    def _thresholds(self) -> list[Value]:
+        """Relevances of the interactions, at most `MOST_THRESHOLDS`, at even distances."""
+        planner = self.session.planner
+        table = planner.tables.get("interactions")
+        if table is None or "relevance" not in table.columns:
+            return []
+        read = {
+            "interactions": planner.node("interactions", self.session.definitions.first.values())
+        }
+        query = planner.rendered("thresholds", read, most=MOST_THRESHOLDS)
+        rows = self.session.engine.rows(self.session.physical(Plan(query)))
+        return [value for (value,) in rows.values if math.isfinite(value)]
+
     def _complete(self, change: Way) -> None:
-        """Find what a change makes of the metrics of the other numbers."""
+        """Find what a change makes of other numbers, and of conventions alike."""
         assert change.changed is not None
         name, value = change.changed
         for spec in self.specs:
-            known = {(way.convention, way.changed) for way in self.changes.get(spec, ())}
-            if (change.convention, change.changed) in known:
-                continue
-            for base in self.ways[spec]:
-                if base.convention == change.convention:
+            same = [base for base, like in self.alike.get(spec, ())
+                    if like.convention == change.convention]  # fmt: skip
+            own = [base for base in self.ways[spec] if base.convention == change.convention]
+            for base in (*own, *same):
+                known = {(way.convention, way.changed) for way in self.changes.get(spec, ())}
+                if (base.convention, change.changed) not in known:
                     ways = with_one_change(self.session.planner, base, {name: [value]})
                     self.changes.setdefault(spec, []).extend(self._new_changes(ways))
 
@@ -495,6 +618,12 @@ def _about(search: _Search, found: Sequence[_Found]) -> Iterator[Message]:
                 f"{number}: {number.text} is more than {question.largest:g}, the largest value of "
                 f"{number.spec.metric}; it is also read as a percentage"
             )
+        if question.cutoffs is CUTOFFS:
+            yield Message(
+                f"no convention gives {number} for whole lists; the rows for it cut lists"
+            )
+        if question.readings != tuple(number.readings(question.largest)):
+            yield Message(f"{number}: equal to six digits, as sums in single precision are")
         if not rows:
             yield Message(f"{number}: no convention gives a value")
         elif not rows[0].matches:
@@ -511,9 +640,31 @@ def _about(search: _Search, found: Sequence[_Found]) -> Iterator[Message]:
                 f"no convention gives {number} as it is; the rows for it change one setting of a "
                 "convention"
             )
+        yield from _mistakes(search, rows)
     most = max((row.n_matched for row in found), default=0)
     if len(search.questions) > 1 and 0 < most < len(search.questions):
         yield Message(
             f"no convention gives all {len(search.questions)} numbers; the most that one gives is "
             f"{most}"
         )
+
+
+def _mistakes(search: _Search, rows: Sequence[_Found]) -> Iterator[Message]:
+    """Name the best row of a number whose definition is a known mistake, and the right value."""
+    for row in rows:
+        for name, value in row.way.call.values.items():
+            param = row.way.call.metric.params.get(name)
+            mistake = param and param.mistakes.get(str(value))
+            if not mistake or not row.matches or row.rank > 1:
+                continue
+            right = [
+                search.values[row.model, way.identity, row.k]
+                for way in search.ways[row.question.spec]
+                if way.convention == STANDARD
+            ]
+            instead = "".join(f"; {STANDARD}: {value:.6g}" for value in right[:1])
+            yield Message(
+                f"{row.question.number}: {row.way.convention} has {name}={value}: {mistake} (a "
+                f"known mistake{instead})"
+            )
+            return

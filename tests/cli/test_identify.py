@@ -99,3 +99,18 @@ def test_a_table_fits_into_a_terminal(files: list[str]) -> None:
     assert "change" in identify(*nearest, code=4).stdout.splitlines()[1]
     chosen = identify(*asked, "--columns", "value,settings").stdout.splitlines()
     assert chosen[1].replace("┃", " ").split() == ["value", "settings"]
+
+
+def test_conventions_with_one_answer_are_one_row(files: list[str]) -> None:
+    result = identify("map@3=0.2500", *files, "--format", "table")
+    rows = [line for line in result.stdout.splitlines() if "0.2500 " in line]
+    assert len(rows) == 1
+    cells = [cell.strip() for cell in rows[0].strip("│").split("│")]
+    assert cells[0] == "map@3=0.2500"
+    assert cells[1] == "evidently, ir_measures, ranx, … (6)"
+    assert len(json.loads(identify("map@3=0.2500", *files, "--format", "json").stdout)) == 6
+
+
+def test_a_failure_has_the_nearest_ways(files: list[str]) -> None:
+    result = identify("map@3=0.99", *files, "--format", "table", code=4)
+    assert len([line for line in result.stdout.splitlines() if "map@3" in line]) == 3

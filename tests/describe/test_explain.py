@@ -62,6 +62,18 @@ def test_explain_lenskit_to_standard() -> None:
     assert frame["change"].tolist()[1:] == exactly([0] * 4)
 
 
+def test_explain_ngcf_to_standard() -> None:
+    """The ideal of u1 grows from 3 hits to min(3, 4), that of u6 from 2 hits to min(3, 5)."""
+    frame = walk("ngcf", spec="ndcg@3")
+    assert frame["setting"].tolist() == [None, "relevant_from", "ideal"]
+    assert frame["before"].tolist()[1:] == ["-inf", "hits_of_list"]
+    of_three, of_two = "(3/2) / (3/2 + 1/log2(3))", "(3/2) / (1 + 1/log2(3))"
+    inflated = number(f"({of_three} + 1/log2(3) + {of_two}) / 5")
+    right = number(f"(2 * {of_three} + 1/log2(3)) / 5")
+    assert frame["value"].tolist() == exactly([inflated, inflated, right])
+    assert frame["change"].tolist()[1:] == exactly([0, right - inflated])
+
+
 def test_explain_repeated_rows() -> None:
     """To refuse rows is no step: from LensKit's keep to standard, they are kept all the way."""
     lists = pd.DataFrame({"user_id": "u", "item_id": ["a", "a", "b"], "score": [3.0, 2.0, 1.0]})

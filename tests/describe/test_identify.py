@@ -15,6 +15,7 @@ import pytest
 import sqlmetrics as sm
 from sqlmetrics.run import identifying
 from tests.support.conventions import FIVE_USERS, NAMES, TWO_MODELS, covers, evaluator, exactly
+from tests.support.notation import number
 
 COLUMNS = [
     "metric", "k", "reported", "rank", "convention", "theirs", "value", "difference", "matches",
@@ -112,6 +113,82 @@ def test_the_nearest_values_where_nothing_matches() -> None:
     one, _ = told("mrr@3=0.99", {"nearest": 1, "convention": "standard"})
     assert set(one["rank"]) == {1}
     assert set(one["convention"]) == {"standard"}
+
+
+def test_a_known_mistake_is_named() -> None:
+    """u1 and u6 find 2 of 4 and of 5, u2 has its only item at 2: an ideal of 2, 1 and 2 hits.
+
+    The lists of u1 and u6 have 3 hits and 2.
+    """
+    u1, u6 = "(3/2) / (3/2 + 1/log2(3))", "(3/2) / (1 + 1/log2(3))"
+    theirs = number(f"({u1} + 1/log2(3) + {u6}) / 5")
+    frame, messages = told(f"ndcg@3={theirs:.6f}")
+    assert frame["convention"].tolist() == ["ngcf"]
+    standard = number("(2 * (3/2) / (3/2 + 1/log2(3)) + 1/log2(3)) / 5")
+    assert messages == (
+        f"ndcg@3={theirs:.6f}: ngcf has ideal=hits_of_list: the ideal list has only the relevant "
+        f"items that the model found (a known mistake; standard: {standard:.6g})"
+    )
+    both = number(f"(2 * {u6} + 1/log2(3)) / 5")
+    frame, messages = told(f"ndcg@3={both:.6f}")
+    assert frame["change"].unique().tolist() == ["ideal=hits"]
+    assert "standard has ideal=hits: the ideal list" in messages
+    assert "mistake" not in told(f"ndcg@3={standard:.6f}")[1]
+
+
+def test_every_relevance_is_tried_as_threshold() -> None:
+    """Relevant from 4: a, which is first. From 5: nothing, so the user does not count."""
+    truth = pd.DataFrame({"user_id": ["u", "u", "u", "v", "v"], "item_id": list("abcab"),
+                          "relevance": [4, 1, 2, 5, 3]})  # fmt: skip
+    lists = {"u": ["a", "b", "c"], "v": ["b", "a"]}
+    tables = {"recommendations": lists, "interactions": truth}
+    frame, messages = told("mrr@3=0.75", **tables)
+    assert {"relevant_from=4"} == set(frame["change"])
+    assert messages.startswith("no convention gives mrr@3=0.75 as it is")
+    frame, _ = told("precision@2=0.5", **tables)
+    assert "relevant_from=4" in set(frame["change"])
+
+
+def test_at_most_twenty_relevances_are_tried() -> None:
+    """Of 41 values, those at even distances, and the highest one."""
+    truth = pd.DataFrame({"user_id": ["u"] * 41, "item_id": [f"i{n}" for n in range(41)],
+                          "relevance": range(1, 42)})  # fmt: skip
+    lists = {"u": [f"i{n}" for n in range(41)]}
+    tried = []
+    for n_relevant in range(1, 7):
+        frame, _ = told(f"n_relevant={n_relevant}", {"convention": "standard"},
+                        recommendations=lists, interactions=truth)  # fmt: skip
+        tried += [(n_relevant, change) for change in frame[frame["matches"]]["change"]]
+    assert tried == [(1, "relevant_from=41"), (3, "relevant_from=39"), (5, "relevant_from=37")]
+
+
+def test_lists_are_cut_for_a_number_without_a_cutoff() -> None:
+    """Precision of whole lists: 2/5, 1/2, 0, 2/3 … of the top 1: 1, 0, 0, 1 and no list."""
+    frame, messages = told("precision=0.4", {"convention": "standard"})
+    assert frame["k"].tolist() == [1]
+    assert frame["matches"].all()
+    assert (
+        messages == "no convention gives precision=0.4 for whole lists; the rows for it cut lists"
+    )
+
+
+def test_numbers_in_single_precision() -> None:
+    """2/3 in single precision, with the digits that it has in double precision and its own."""
+    lists, truth = {"u": ["a", "x", "b"]}, {"u": ["a", "b"]}
+    for text in ("0.6666666865348816", "0.6666667"):
+        frame, messages = told(f"precision@3={text}", recommendations=lists, interactions=truth)
+        assert "standard" in set(frame[frame["matches"]]["convention"]), text
+        assert ("single precision" in messages) == (len(text) > 9)
+    frame, _ = told("precision@3=0.66666", recommendations=lists, interactions=truth)
+    assert not frame["matches"].any()
+
+
+def test_changes_that_have_no_effect_in_the_standard_are_found_alike() -> None:
+    """A change of ngcf and of the conventions that equal it on these tables is found in both."""
+    two = ["map@3=0.5370", "precision@3=0.5556"]  # without users who have no hit
+    frame, _ = told(two)
+    assert set(frame["change"]) == {"no_hits=drop"}
+    assert frame["n_matched"].max() == 2
 
 
 def test_percentages() -> None:

@@ -87,7 +87,11 @@ def test_a_name_of_one_convention_applies_to_all() -> None:
 @pytest.mark.parametrize(
     ("metric", "hint"),
     [
-        ("hr", "; it is the name of hit_rate in elliot. Write hit_rate, or choose the convention"),
+        (
+            "hr",
+            "; it is the name of hit_rate in elliot and omnirec. Write hit_rate, or choose the "
+            "convention",
+        ),
         ("recip_rank", "; it is the name of mrr in lenskit and trec_eval. Write mrr"),
         (
             "average_precision",

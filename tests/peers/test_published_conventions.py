@@ -214,13 +214,11 @@ def test_users_whose_mean_another_user_spoils(
 def test_every_system_is_in_the_table() -> None:
     """Rankers know no items beyond their lists: they have tables of their own.
 
-    Numbers of further systems are only stored (`tests/references`), also of some that are no
-    convention of the package.
+    Numbers of further systems are only stored (`tests/references`).
     """
     named = {name for _, _, row in TABLE for name in row.specs}
     rankers = {library for library, _ in OF_RANKERS}
     stored = {path.stem for path in (TESTS / "references").glob("*.json")}
-    stored -= {path.stem for path in (TESTS / "references" / "conventions").glob("*.toml")}
     assert not named & rankers
     assert named | rankers | stored == set(conventions()) - {"standard"}
     assert all(len(reason) > 10 for reason in LEFT_OUT.values())

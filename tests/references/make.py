@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,8 +41,10 @@ class System:
     settles_ties: bool = True  # its order of equal scores is always the same
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # {data: metrics}
     alone: tuple[str, ...] = ()  # installed without what they ask for
-    single: bool = False  # its values are in single precision
+    single: bool | tuple[str, ...] = False  # its values, or metrics, are in single precision
     folder: str = ""  # of its file, for cells that are no metrics of a convention
+    # URLs of its files, for a system without a package; `package` is then its release
+    source: tuple[str, ...] = ()
 
 
 # which of several items with equal scores at the cut counts is left open, and nothing else
@@ -52,6 +55,20 @@ _NDCG_OF_RECOMMENDERS = (_NDCG, f'{_NDCG}(score_type="raw")', f'{_NDCG}(score_ty
 
 # the versions that are written beside the numbers
 _MADE_WITH = ("python", "numpy", "pandas", "polars", "pyspark", "scikit-learn", "scipy", "torch")
+
+_NGCF = (
+    "https://raw.githubusercontent.com/xiangwang1223/neural_graph_collaborative_filtering/"
+    "a718a4f2df7c3942ca0df6759926975762c61eed/NGCF/utility"
+)
+_OMNIREC = (
+    "https://raw.githubusercontent.com/ISG-Siegen/OmniRec/"
+    "d631a3375e1339b3cfb7d90e776316e89e5244e2/src/omnirec/metrics"
+)
+_WARPREC = (
+    "https://raw.githubusercontent.com/sisinflab/warprec/"
+    "e00f8cc786d5c47dc94ef9d72be6a83d7aed9f62/warprec"
+)
+_ACCURACY = ("precision", "recall", "f1", "hit_rate", "map", "mar", "mrr", "ndcg")
 
 SYSTEMS = {
     "rectools": System(
@@ -66,10 +83,11 @@ SYSTEMS = {
         },
     ),
     "lenskit": System(
-        "lenskit", "3.11", "lenskit", ("plain", "common", "relisted", "full", "sorted")
-    ),
-    "lenskit_exposure": System(
-        "lenskit_exposure", "3.11", "lenskit", ("plain", "relisted", "full"), single=True
+        "lenskit",
+        "3.11",
+        "lenskit",
+        ("plain", "common", "relisted", "full", "sorted"),
+        single=("ExposureGini",),
     ),
     "jurity": System("jurity", "3.11", "jurity", ("plain", "unlogged"), settles_ties=False),
     "recommenders": System(
@@ -169,6 +187,34 @@ SYSTEMS = {
     "fairlearn": System("fairlearn", "3.11", "fairlearn", ("plain",), folder="gaps"),
     "rbo": System("rbo", "3.11", "rbo", ("grouped",)),
     "mteb": System("mteb", "3.11", "mteb", ("plain", "ties"), alone=("mteb==2.26.0",)),
+    "ngcf": System(
+        "ngcf",
+        "3.11",
+        "a718a4f",
+        ("full", "tested"),
+        source=(f"{_NGCF}/metrics.py", f"{_NGCF}/batch_test.py"),
+    ),
+    "omnirec": System(
+        "omnirec",
+        "3.11",
+        "0.1.1, d631a33",
+        ("plain", "common"),
+        source=(f"{_OMNIREC}/base.py", f"{_OMNIREC}/ranking.py"),
+    ),
+    "warprec": System(
+        "warprec",
+        "3.11",
+        "1.4.6, e00f8cc",
+        ("full", "tested"),
+        settles_ties=False,
+        single=True,
+        source=(
+            *(f"{_WARPREC}/evaluation/metrics/accuracy/{name}.py" for name in _ACCURACY),
+            f"{_WARPREC}/evaluation/metrics/base_metric.py",
+            f"{_WARPREC}/utils/enums.py",
+            f"{_WARPREC}/utils/registry.py",
+        ),
+    ),
 }
 
 
@@ -192,6 +238,11 @@ def environment(name: str, envs: Path) -> Path:
         subprocess.run([*install, "-r", pins], check=True)
         if alone := SYSTEMS[name].alone:
             subprocess.run([*install, "--no-deps", *alone], check=True)
+        for url in SYSTEMS[name].source:
+            file = envs / name / "source" / url.rpartition("/")[2]
+            file.parent.mkdir(exist_ok=True)
+            with urllib.request.urlopen(url) as answer:
+                file.write_bytes(answer.read())
     return python
 
 
@@ -289,16 +340,22 @@ def data_sets(system: System, folder: Path | None) -> Iterator[tuple[str, data.T
         yield folder.name, tables if system.settles_ties else untied(tables)
 
 
+def precision(system: System, part: str, metric: str) -> dict[str, str]:
+    """Mark a value in single precision, if the other values of the system are not."""
+    single = part == "cells" and isinstance(system.single, tuple) and metric in system.single
+    return {"precision": "single"} if single else {}
+
+
 def make(name: str, envs: Path, folder: Path | None, cutoffs: list[int]) -> dict[str, Any]:
     """Return what a system says about all its data."""
     system = SYSTEMS[name]
     python = environment(name, envs)
     installed = installed_in(python)
     result: dict[str, Any] = {
-        "system": system.package,
-        "release": installed[system.package],
+        "system": name if system.source else system.package,
+        "release": system.package if system.source else installed[system.package],
         "made_with": {name: installed[name] for name in _MADE_WITH if name in installed},
-        **({"precision": "single"} if system.single else {}),
+        **({"precision": "single"} if system.single is True else {}),
         "data": {},
         "cells": [],
         "without_value": [],
@@ -310,7 +367,9 @@ def make(name: str, envs: Path, folder: Path | None, cutoffs: list[int]) -> dict
         result["data"][data_name] = data.fingerprint(tables) if folder is None else str(folder)
         for part in ("cells", "without_value"):
             result[part] += [
-                {"data": data_name, **cell} for cell in said[part] if cell["name"] not in left_out
+                {"data": data_name, **cell, **precision(system, part, cell["name"])}
+                for cell in said[part]
+                if cell["name"] not in left_out
             ]
     return result
 

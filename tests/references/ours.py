@@ -21,22 +21,14 @@ SINGLE = 1e-6  # of systems that compute in single precision
 # of measures that a system prints with five digits
 ROUNDED = {("ir_measures", name): 5e-6 for name in ("nDCG(dcg='exp-log2')", "ERR")}
 _CONVENTIONS = Path(sm.__file__).resolve().parent / "metrics" / "conventions"
-_OWN = Path(__file__).resolve().parent / "conventions"
 
-Cell = Mapping[str, Any]  # model, name, k, value
-
-
-def named(name: str) -> str | Path:
-    """Return the name of a convention of the package, or the file of another one."""
-    own = _OWN / f"{name}.toml"
-    return own if own.exists() else name
+Cell = Mapping[str, Any]  # model, name, k, value, and perhaps precision
 
 
 @cache
 def convention(name: str) -> dict[str, Any]:
     """Return a convention as its file has it."""
     path = _CONVENTIONS / f"{name}.toml"
-    path = path if path.exists() else _OWN / path.name
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
@@ -69,7 +61,7 @@ def values(
 ) -> dict[tuple[str, str, int | None], float]:
     """Return {(model, name of the system, k): our value} for the cells, in two calls at most."""
     covers = convention(name)["covers"]
-    settings = Settings(Catalog.load(), Convention.load(named(name)), {})
+    settings = Settings(Catalog.load(), Convention.load(name), {})
     asked: dict[bool, set[str]] = {}
     cutoffs = set()
     for cell in cells:
@@ -77,7 +69,7 @@ def values(
         cutoffs.add(cell["k"])
     found: dict[tuple[str, str, int | None], float] = {}
     with sm.Evaluator(
-        **as_read(name, tables), convention=named(name), threads=1, check=False
+        **as_read(name, tables), convention=name, threads=1, check=False
     ) as evaluator:
         for has_cutoffs, names in asked.items():
             specs = sorted({covers[theirs] for theirs in names})
@@ -102,5 +94,6 @@ def disagreements(
     return [
         (cell, here)
         for cell, here in pairs
-        if not abs(here - cell["value"]) <= ROUNDED.get((name, cell["name"]), tolerance)
+        if not abs(here - cell["value"])
+        <= ROUNDED.get((name, cell["name"]), SINGLE if "precision" in cell else tolerance)
     ]

@@ -33,8 +33,8 @@ REPLAY = ("replay-0.9", "replay-0.12", "replay")
 RS = ("rs_metrics-0.2", "rs_metrics")
 # conventions without a published number: those of their libraries are in references/NAME.json
 OF_STORED_NUMBERS = {
-    "clayrs", "cornac", "evidently", "ir_measures", "mlflow", "mteb", "recpack", "rexmex", "spark",
-    "torchmetrics",
+    "clayrs", "cornac", "evidently", "fairranktune", "ir_measures", "mlflow", "mteb", "ngcf",
+    "omnirec", "rbo", "recpack", "rexmex", "spark", "torchmetrics", "warprec",
 }  # fmt: skip
 
 FIVE_USERS = [

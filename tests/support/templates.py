@@ -317,12 +317,13 @@ def n_unusual(chosen: tuple[Any, ...], choices: Mapping[str, list[Any]]) -> int:
 REFUSED = re.compile(r'refuse_setting\(\s*"(?P<name>\w+)", \w+,\s+\[(?P<values>[^]]*)\]')
 # calls that the template of a metric makes only under other settings
 REFUSED_ONLY_WITH = {
-    ("rbp", "ties"): {"output": "residual", "order": "score"},
-    ("rbp", "unjudged"): {"output": "residual"},
-    ("intra_list_diversity", "distance"): {"over": "features"},
-    ("serendipity", "no_hits"): {"combined": "sum"},
-    ("awrf", "target"): {"groups": "popularity"},
-    ("ndkl", "target"): {"groups": "popularity"},
+    ("ndcg", "ties"): {"ideal": ["hits", "hits_of_list"], "order": ["score"]},
+    ("rbp", "ties"): {"output": ["residual"], "order": ["score"]},
+    ("rbp", "unjudged"): {"output": ["residual"]},
+    ("intra_list_diversity", "distance"): {"over": ["features"]},
+    ("serendipity", "no_hits"): {"combined": ["sum"]},
+    ("awrf", "target"): {"groups": ["popularity"]},
+    ("ndkl", "target"): {"groups": ["popularity"]},
 }
 
 
@@ -344,7 +345,7 @@ def refusal(
         return DataError, "relevant_from is 2.5"
     for found in REFUSED.finditer(template.body):
         only_with = REFUSED_ONLY_WITH.get((template.name, found["name"]), {})
-        refuses = all(choice[name] == value for name, value in only_with.items())
+        refuses = all(choice[name] in values for name, values in only_with.items())
         if refuses and f'"{choice[found["name"]]}"' in found["values"].split(", "):
             return UsageError, "has no meaning for"
     threshold = choice.get("relevant_from", 0)
@@ -528,6 +529,9 @@ def plans_of_results(plans: Planner) -> Iterator[tuple[str, Plan]]:
     for name in ("country", "recommendations.score", "activity"):
         slices = slicing(plans, [name])
         yield f"uneven {name} {where}", slices.uneven(slices.of_users[0])
+    if "relevance" in plans.tables["interactions"].columns:
+        read = {"interactions": plans.node("interactions", STANDARD.values())}
+        yield f"thresholds {where}", Plan(plans.rendered("thresholds", read, most=20))
     yield (
         f"named missing {where}",
         slicing(plans, ["country"]).named_missing(slicing(plans, ["country"]).of_users[0]),

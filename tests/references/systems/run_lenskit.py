@@ -8,7 +8,7 @@ import pandas as pd
 from lenskit.data import ItemList, ItemListCollection, from_interactions_df
 from lenskit.metrics import DCG, NDCG, Hit, Precision, Recall, RecipRank, RunAnalysis
 from lenskit.metrics.ranking._entropy import entropy, rank_biased_entropy
-from lenskit.metrics.ranking._gini import ListGini
+from lenskit.metrics.ranking._gini import ExposureGini, ListGini
 from lenskit.metrics.ranking._map import AveragePrecision
 from lenskit.metrics.ranking._pop import MeanPopRank
 from lenskit.metrics.reranking._rbo import rank_biased_overlap
@@ -97,8 +97,13 @@ def measure(given, model):
         yield from of_contents(given, model)
     if "category" in given.rows("items")[0]:
         return
+    of_user = given.by_user(given.lists(model))
+    shown = [ItemList(item_ids=items, ordered=True) for items in of_user.values()]
+    for k in given.cutoffs:
+        gini = ExposureGini(k, items=len(given.rows("items")))
+        yield "ExposureGini", k, lambda m=gini: global_value(m, shown)
     lists = ItemListCollection(["user_id"])
-    for user, items in given.by_user(given.lists(model)).items():
+    for user, items in of_user.items():
         lists.add(ItemList(item_ids=items, ordered=True), user_id=user)
     truth = ItemListCollection(["user_id"])
     grades = {}
