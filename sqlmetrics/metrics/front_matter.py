@@ -219,11 +219,13 @@ class Slice(Template):
     """A query for the slices of users or judged items: `label`, and `position` as the sort key.
 
     `of`: "users" (a row per user), "items" (per item) or "interactions" (per user and item).
-    `missing`: the label of users or items without a row.
+    `missing`: the label of users or items without a row. `only_with`: settings that metrics need,
+    each with its `value`, and `why`.
     """
 
     of: Literal["users", "items", "interactions"] = "users"
     missing: str = "(none)"
+    only_with: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

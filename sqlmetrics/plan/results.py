@@ -187,7 +187,7 @@ def results_of(
     """Plan the values of requests, over all users or per slice.
 
     Raises:
-        UsageError: a metric cannot be computed for slices of items.
+        UsageError: a metric cannot be computed for slices of items, or with its settings for these.
         MissingTableError: a required table or column was not given.
     """
     of_users = [request for request in requests if request.metric.grain == "user"]
@@ -195,6 +195,7 @@ def results_of(
     of_users_planner, item_slices = planner, None
     if slicing is not None and slicing.of_items:
         calls = calls_of(requests)
+        slicing.check_settings(calls)
         item_slices = ItemSlices.of(slicing, [call.values for call in calls])
         judgeable = item_slices.judgeable(calls)
         warnings += judgeable.warnings

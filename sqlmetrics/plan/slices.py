@@ -26,6 +26,7 @@ from sqlmetrics.errors import (
 )
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Slice, template_root
+from sqlmetrics.metrics.requests import MetricCall
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec
 from sqlmetrics.plan.bins import Bins, parse_bins
 from sqlmetrics.plan.planner import Planner
@@ -44,7 +45,7 @@ from sqlmetrics.tables.schema import (
     type_family,
     unreadable_column,
 )
-from sqlmetrics.texts.messages import Argument, Message, give, how_to_give
+from sqlmetrics.texts.messages import Argument, Message, give, how_to_give, set_to
 from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
@@ -472,6 +473,21 @@ class Slicing:
         self.of_lists = [attribute for attribute in attributes if attribute.of == "lists"]
         others = (*self.of_users, *self.of_lists)
         self.of_items = [attribute for attribute in attributes if attribute not in others]
+
+    def check_settings(self, calls: Iterable[MetricCall]) -> None:
+        """Check that metrics have the settings that the slices need.
+
+        Raises:
+            UsageError: a metric has another value of such a setting.
+        """
+        for attribute, call in itertools.product(self.attributes, calls):
+            only_with = {} if attribute.template is None else attribute.template.only_with
+            for name, needed in only_with.items():
+                if call.values[name] != needed["value"]:
+                    raise UsageError(
+                        f"by: {attribute.name} has no meaning for {call.name}: {needed['why']}",
+                        remedy=Message("set ", set_to(name, needed["value"])),
+                    )
 
     # ---- nodes ---------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
+import pytest
 
 import sqlmetrics as sm
 from tests.support.evaluators import Evaluator
@@ -147,6 +148,55 @@ def test_month_of_repeated_interactions_is_the_first() -> None:
     assert found[["user_id", "month", "mrr"]].to_numpy().tolist() == [
         [1, "2024-01", 1], [1, "2024-03", 0.5], [2, "2023-12", 0.5],
     ]  # fmt: skip
+
+
+KNOWN = {"u1": ["a", "b"], "u2": ["a"]}
+REPEATED = {
+    "recommendations": {"u1": ["a", "b", "c"], "u2": ["a", "c", "b"], "u3": ["b", "c", "d"]},
+    "interactions": {"u1": ["a", "c", "d"], "u2": ["b", "c"], "u3": ["a", "b"]},
+}
+
+
+def test_repeat_divides_relevant_items_by_the_history_of_their_user() -> None:
+    """Of u1, a is known and found; of c and d, c is found. u2 finds both, u3 one of two."""
+    with Evaluator(**REPEATED, history=KNOWN) as evaluator:
+        found = evaluator.evaluate("recall@3", by="repeat")
+        users = evaluator.per_user("recall@3", by="repeat", long=True)
+    rows = dict(
+        zip(found["repeat"], zip(found["value"], found["n_users"], strict=True), strict=True)
+    )
+    assert rows == {"repeat": (1, 1), "new": (pytest.approx(2 / 3), 3)}
+    values = {(user, slice_): value for user, slice_, value
+              in zip(users["user_id"], users["repeat"], users["recall"], strict=True)}  # fmt: skip
+    assert values == {("u1", "repeat"): 1, ("u1", "new"): 0.5, ("u2", "new"): 1, ("u3", "new"): 0.5}
+
+
+def test_repeat_counts_repeated_rows_once() -> None:
+    twice = {user: items * 2 for user, items in KNOWN.items()}
+    truth = {user: items * 2 for user, items in REPEATED["interactions"].items()}
+    with Evaluator(
+        REPEATED["recommendations"],
+        truth,
+        history=twice,
+        settings={"duplicate_interactions": "set"},
+    ) as evaluator:
+        found = evaluator.evaluate("n_relevant", by_item="repeat")
+    assert dict(zip(found["repeat"], found["value"], strict=True)) == {
+        "repeat": 1, "new": pytest.approx(2),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "metric"), [({"drop_seen": "true"}, "recall@3"), ({}, "recall(drop_seen=true)@3")]
+)
+def test_repeat_needs_lists_with_seen_items(settings: Any, metric: str) -> None:
+    with Evaluator(**REPEATED, history=KNOWN, settings=settings) as evaluator:
+        with pytest.raises(
+            sm.UsageError, match=r"repeat has no meaning for .* drop_seen=true remo"
+        ):
+            evaluator.evaluate(metric, by="repeat")
+        found = evaluator.evaluate("recall(drop_seen=false)@3", by="repeat")
+    assert set(found["repeat"]) == {"repeat", "new"}
 
 
 def test_slices_inside_a_month_come_in_their_order() -> None:
