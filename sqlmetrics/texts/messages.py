@@ -16,6 +16,7 @@ from sqlmetrics.texts.masking import masked
 
 TABLES = (
     "recommendations", "interactions", "history", "items", "users", "aspects", "baseline", "logs",
+    "policy",
 )  # fmt: skip
 RANKED = ("recommendations", "baseline")  # tables of ranked lists
 # the arguments that messages can name, of the evaluator and its methods, and others
