@@ -250,7 +250,7 @@ def _tables(case: dict[str, Any]) -> str:
         *(["value"] if values is not None else []),
     ]
     parts = [table(header, rows) + "\n"]
-    for name in ("history", "items", "aspects", "baseline", "logs"):
+    for name in ("history", "items", "aspects", "baseline", "logs", "policy"):
         if name in case:
             rows = [[f"`{one}`", _entry(entry)] for one, entry in case[name].items()]
             key = "item" if name in ("items", "aspects") else "user"

@@ -55,7 +55,10 @@ class Evaluator(OnSession):
         items, users (source): attributes of items (`item_id`) and of users, e.g. `"items.csv"`.
         aspects (source): aspects of items; `item_id`, `aspect`, e.g. `"genres.parquet"`.
         baseline (source or name): recommendations to compare with, e.g. the model `"popular"`.
-        logs (source): logged decisions; `user_id`, `item_id`, `reward`, optionally `propensity`.
+        logs (source): logged rounds; `user_id`, `item_id`, `reward`, optionally `round_id`,
+            `propensity` and `target_propensity`, that of the new policy.
+        policy (source): the new policy to evaluate from logs; `round_id` or `user_id`, `item_id`,
+            `probability`, optionally `predicted`, the predicted reward. Several as recommendations.
         audit (source): interactions by people for some users, which correct those of a model in
             `evaluate`, `compare` and `sql`; the columns of interactions: `docs/how-to/audit.md`.
         scored (source): one table instead of recommendations and interactions, as in learning to
@@ -110,7 +113,7 @@ class Evaluator(OnSession):
     def __init__(
         self, recommendations: Any = None, interactions: Any = None, *, history: Any = None,
         items: Any = None, users: Any = None, aspects: Any = None, baseline: Any = None,
-        logs: Any = None, scored: Any = None, audit: Any = None,
+        logs: Any = None, policy: Any = None, scored: Any = None, audit: Any = None,
         columns: Mapping[str, str] | None = None,
         key: str | Sequence[str] = "user_id", where: Mapping[str, str] | None = None,
         convention: str | Path | Iterable[str | Path] = STANDARD,
@@ -156,10 +159,10 @@ class Evaluator(OnSession):
             metrics: specs such as `"ndcg@10"` or `"map(divisor=k)"`, or `"all"`; by default, the
                 default set.
             k: cutoffs for specs without one; by default, such specs use whole lists.
-            by: the slices: columns of `users`, `recommendations` or `interactions` (`"country"`,
-                `"recommendations.variant"`), bins of them (`"age(bins=25|35)"`), columns of items
-                (`"items.category"`), or built-in slices: `"activity_group(groups=5)"`,
-                `"time(every=week)"`.
+            by: the slices: columns of `users`, `recommendations`, `interactions` or `logs`
+                (`"country"`, `"recommendations.variant"`), bins of them (`"age(bins=25|35)"`),
+                columns of items (`"items.category"`), or built-in slices:
+                `"activity_group(groups=5)"`, `"time(every=week)"`.
             by_item: slices of the relevant items: columns of `items`, or built-in slices. Only
                 relevant items in the slice count; lists and ranks stay unchanged.
             combinations: also report slices by every subset of these columns, including none;

@@ -167,6 +167,16 @@ sqrt(
     ) / {{ sum_of_weights(value, weight) }}
 {%- endmacro -%}
 
+{#- The standard error of a ratio of two sums over rounds: without n / (n - 1), which estimators of
+    off-policy evaluation omit. -#}
+{%- macro ratio_error(value, weight, mean) -%}
+CASE
+        WHEN count({{ value }}) > 1 THEN
+            sqrt(sum(power({{ weight }} * ({{ value }} - {{ mean }}), 2)))
+            / {{ sum_of_weights(value, weight) }}
+    END
+{%- endmacro -%}
+
 {#- The aggregate of per-user values, except weighted means; a confidence interval is value ± z standard errors. -#}
 {%- macro aggregated(aggregate, value, z, quantile) -%}
 {%- if aggregate == "mean" -%} avg({{ value }})
@@ -175,6 +185,7 @@ sqrt(
 {%- elif aggregate == "quantile" -%} quantile_cont({{ value }}, {{ quantile }})
 {%- elif aggregate == "quantile_low" -%} quantile_disc({{ value }}, {{ quantile }})
 {%- elif aggregate == "geometric_mean" -%} exp(avg(ln(CASE WHEN {{ value }} < 0.00001 THEN 0.00001 ELSE {{ value }} END)))
+{%- elif aggregate == "effective_size" -%} {{ effective_sample_size(value) }}
 {%- elif aggregate in ("sum", "min", "max") -%} {{ aggregate }}({{ value }})
 {%- else -%} {{ z }} * stddev_samp({{ value }}) / sqrt(nullif(count({{ value }}), 0))
 {%- endif -%}
@@ -294,6 +305,33 @@ CASE
 {%- if max_weight is none -%} 1 / {{ propensity }}
 {%- else -%}
 CASE WHEN 1 / {{ propensity }} > {{ max_weight }} THEN {{ max_weight }} ELSE 1 / {{ propensity }} END
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The weight of a round, at most `max_weight`. -#}
+{%- macro cut_weight(weight, max_weight) -%}
+{%- if max_weight is none -%} {{ weight }}
+{%- else -%} least({{ weight }}, {{ max_weight }})
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The weight of a round after a change of large weights. -#}
+{%- macro changed_weight(change, weight, max_weight, lambda) -%}
+{%- if change == "clip" -%} {{ cut_weight(weight, max_weight) }}
+{%- elif change == "switch" -%}
+CASE WHEN {{ weight }} <= {{ lambda }} THEN {{ weight }} ELSE 0 END
+{%- elif change == "shrink" -%}
+CASE
+        WHEN {{ weight }} > 0
+            THEN {{ lambda }} * {{ weight }} / ({{ weight }} * {{ weight }} + {{ lambda }})
+        ELSE 0
+    END
+{%- else -%}
+CASE
+        WHEN {{ weight }} > 0
+            THEN {{ weight }} / (1 - {{ lambda }} + {{ lambda }} * {{ weight }})
+        ELSE 0
+    END
 {%- endif -%}
 {%- endmacro -%}
 

@@ -23,7 +23,7 @@ CASE WHEN count({{ value }}) > 1 THEN stddev_pop({{ value }}) END
     or none for no intervals. -#}
 {%- macro summary_cell(table, row, column, z) -%}
 {%- set of_users = row.grain == "user" -%}
-{%- set is_mean = row.aggregate in ("mean", "weighted_mean") -%}
+{%- set is_mean = row.aggregate in ("mean", "weighted_mean", "ratio") -%}
 {%- set value = table.name ~ "." ~ ident(row.name ~ "_value" if of_users else row.name) -%}
 {%- set value = table.audit ~ "." ~ ident(row.name ~ "_estimate") if table.audit else value -%}
 {%- set n_users = table.name ~ "." ~ ident(row.name ~ "_n") -%}

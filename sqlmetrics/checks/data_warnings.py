@@ -16,6 +16,7 @@ from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import Value, unique
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.texts.messages import Argument, Command, Message, joined
 
 IN_CLUSTERS = "lists_in_clusters"  # a check that results without intervals, or of clusters, pass
@@ -161,7 +162,7 @@ class DataWarnings:
         """Return whether the checks are about a result; by default, only about its lists."""
         if not requests or check is False or self.trusted:
             return False
-        return check is not None or "recommendations" in self._read_by(requests)
+        return check is not None or bool({"recommendations", "rounds"} & self._read_by(requests))
 
     def noticed(self, requests: Sequence[MetricRequest], check: bool | None) -> Noticed:
         """Return the warnings for a report, or the reason for skipped checks."""
@@ -201,7 +202,12 @@ class DataWarnings:
         return Message()
 
     def _rows_of_lists(self) -> int:
-        """Return the number of rows of all lists, as counted by the checks."""
+        """Return the number of rows of all lists, as counted by the checks; or that of the logs."""
+        if self._n_rows is None and "recommendations" not in self.planner.tables:
+            logs = self.planner.node("logs", self.definitions.values)
+            n_rows = Plan(self.planner.rendered("n_rows", {"counted_rows": logs}))
+            rows = self.engine.records(physical(self.planner, n_rows, self.engine))
+            self._n_rows = int(rows[0]["n_rows"])
         if self._n_rows is None:
             # do not search for duplicates again
             values = {**self.definitions.values, "duplicate_recommendations": "keep"}

@@ -11,7 +11,7 @@ from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
-from sqlmetrics.tables.schema import NO_TYPE, UNKNOWN, Table, of_row, type_family
+from sqlmetrics.tables.schema import NO_TYPE, ROUND, UNKNOWN, Table, of_row, type_family
 from sqlmetrics.texts.messages import Message, sentences
 
 _UNTYPED = {UNKNOWN, NO_TYPE}
@@ -28,7 +28,7 @@ def check_types(engine: Engine, tables: Mapping[str, Table], user_keys: tuple[st
     Raises:
         DataError: names the tables, the column and the types.
     """
-    names = (*user_keys, "item_id")
+    names = (*user_keys, "item_id", ROUND)
     for table, column in itertools.product(tables.values(), names):
         if type_family(of_row(table.columns.get(column, ""))) == "floating-point":
             _check_floats(engine, table, column)

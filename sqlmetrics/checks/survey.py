@@ -121,6 +121,8 @@ def applicable(
         for check in planner.catalog.checks.values():
             if check.at_the_door or not check.needs or check.level not in levels:
                 continue
+            if check.of_result and read is None:
+                continue
             if read is not None and check.reads and read.isdisjoint(check.reads):
                 continue
             needs = [need.format_map(values) for need in check.needs]

@@ -31,7 +31,12 @@ TABLES = [
         ["--baseline"],
         "Recommendations to compare with, or the NAME of a model given with -r.",
     ),
-    ("logs", ["--logs"], "Logged decisions: user_id, item_id, reward, [propensity]."),
+    ("logs", ["--logs"], "Logged rounds: [round_id], user_id, item_id, reward, [propensity]."),
+    (
+        "policy",
+        ["--policy"],
+        "New policy to evaluate from logs: round_id or user_id, item_id, probability, [predicted].",
+    ),
     (
         "audit",
         ["--audit"],
@@ -48,7 +53,8 @@ GROUPS = (
 
 # options that only --help-all shows
 RARE = frozenset({
-    "aspects", "audit", "logs", "scored", *(f"{table}_table" for table, _, _ in TABLES),
+    "aspects", "audit", "logs", "policy", "scored",
+    *(f"{table}_table" for table, _, _ in TABLES),
     "correction", "fallback", "templates", "combinations", "gap", "resamples", "seed", "run_ci",
     "trust_input", "fail_on_warnings", "verify", "master", "temp_directory", "temp_limit",
     "from_record", "trust_record", "no_examples", "title", "detect", "best",

@@ -168,6 +168,8 @@ def what_is_read(planner: Planner, metric: Metric, values: Mapping[str, Value]) 
     visit(planner.metric_text(metric, context))
     if metric.grain == "user":
         visit(Text("SELECT 1 FROM audience", "audience"))
+    elif metric.grain == "round":
+        visit(Text(f"SELECT 1 FROM {metric.audience}", metric.audience))
     return Read(templates, list(needs))
 
 
@@ -196,7 +198,7 @@ def settings_read(catalog: Catalog, metric: Metric, values: Mapping[str, Value])
         except SqlmetricsError:  # the value is not supported here
             return None
 
-    read = {"aggregate", "no_hits"} if metric.grain == "user" else set()
+    read = {"user": {"aggregate", "no_hits"}, "round": {"aggregate"}}.get(metric.grain, set())
     given: list[Mapping[str, Value]] = [{}, {"order": "rank"}]  # lists may or may not have ranks
     as_is = [queries(order) for order in given]
     for name in known & set(values):
@@ -247,12 +249,15 @@ def audience_text(values: Mapping[str, Value]) -> str:
         "either": "users with a relevant item or recommendations",
         "judged": "users with held-out interactions",
         "baseline": "users with a baseline list",
+        "logged": "users with rows in the logs",
+        "rounds": "rounds of the logs",
+        "slates": "slates of the logs",
     }.get(str(values["audience"]), "users")
 
 
 def _audience(catalog: Catalog, metric: Metric, values: Mapping[str, Value]) -> str:
-    if metric.grain == "user":
-        return audience_text(values)
+    if metric.grain != "run":
+        return audience_text({"audience": metric.audience} if metric.grain == "round" else values)
     reads_audience = "audience" in what_is_read(Planner(catalog, {}), metric, values).templates
     of = f"all {audience_text(values)}" if reads_audience else "all lists"
     return f"not averaged: one value for {of} together"

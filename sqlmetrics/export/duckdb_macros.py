@@ -21,7 +21,7 @@ from sqlmetrics.metrics.definitions import DEFAULT_K, Definitions
 from sqlmetrics.metrics.front_matter import template_root
 from sqlmetrics.metrics.requests import Label, MetricRequest
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, value_text
-from sqlmetrics.texts.messages import RANKED, TABLES, in_files, set_to
+from sqlmetrics.texts.messages import RANKED, TABLES, Command, in_files, set_to
 from sqlmetrics.version import __version__
 
 _OPTIONAL = (
@@ -104,6 +104,11 @@ class Macros:
             UsageError: the metric or one of its settings is unknown, or the convention lacks it.
         """
         (request,) = self.definitions.requests({MetricSpec(name): (None,)})
+        if request.metric.grain == "round":
+            raise UsageError(
+                f"{request.metric.name} reads a policy, which has no macro; print its statement "
+                "with ", Command("sql"),
+            )  # fmt: skip
         return request
 
     def needs(self, requests: Collection[MetricRequest]) -> set[tuple[str, str]]:

@@ -24,7 +24,7 @@ _TEXTS = ("unique", "constant", "needs", "on", "reads", "exact", "printed_for")
 
 _FINITE = Constraint("a finite number", lambda number: bool(abs(number) < float("inf")))
 _NOT_NAN = Constraint("a number", lambda number: bool(number == number))
-_GRAIN = Constraint("'user' or 'run'", ("user", "run").__contains__)
+_GRAIN = Constraint("'user', 'round' or 'run'", ("user", "round", "run").__contains__)
 Finite = Annotated[int | float, _FINITE]
 
 
@@ -181,8 +181,9 @@ class Check(Template):
     as `table.column`) were given; with a result, also only if a metric of the result reads one of
     the tables and stages in `reads`. `level`: "error", "warning" or "note". `implied_by`: a
     cheaper query of this folder that returns a row only if no row breaks the rule; it runs first.
-    `bounds`: a setting, ties or gain; the finding names the values of a metric with its other
-    values. `when`: a condition in Jinja without which the check does not apply.
+    `of_result`: it runs only with a result. `bounds`: a setting, ties or gain; the finding names
+    the values of a metric with its other values. `when`: a condition in Jinja without which the
+    check does not apply.
     """
 
     table: str = ""
@@ -198,6 +199,7 @@ class Check(Template):
     implied_by: str = ""
     bounds: str = ""
     when: str = ""
+    of_result: bool = False
 
     def __post_init__(self) -> None:
         if self.at_the_door and self.level != "error":
@@ -232,6 +234,9 @@ class Slice(Template):
 class Metric(Template):
     """A metric: a query for `{{ keys }}, k, value`, and its description.
 
+    `grain`: whether there is a value per user, per round of the logs, or per run. Values of rounds
+    are expressions over the rows of one stage, the `audience`; with a further column `weight` of
+    the query, their mean is weighted. `aggregate`: what sums values up, if not their mean.
     `when_empty`: the value of a user (or model) without a row; None: undefined. `defined_for`: a
     stage with one row per user for whom the metric is defined; empty for all users. `undefined`: a
     description of the cases with a NULL value. `tex`: the formula in TeX for the documentation, one
@@ -247,6 +252,7 @@ class Metric(Template):
     short: str = ""  # the name in headers of tables for papers, if the title is long
     grain: Annotated[str, _GRAIN] = "user"
     audience: str = "relevant"
+    aggregate: str = "mean"
     when_empty: Annotated[float, _FINITE] | None = None
     defined_for: str = ""
     undefined: str = ""

@@ -293,6 +293,8 @@ class Settings:
                 return param.parse(self.of_convention[full_name], where)
         if name == "audience" and metric is not None:
             return metric.audience
+        if name == "aggregate" and metric is not None:
+            return metric.aggregate
         return param.default
 
 

@@ -37,7 +37,7 @@ def attribute_of_clusters(
     if attribute.of != "users" or not attribute.is_plain:
         raise UsageError(
             f"{OPTION}: {name} is not a column with one value per list; name a column of the key, "
-            "of users, recommendations or interactions"
+            "of users, recommendations, interactions or logs"
         )
     return attribute
 
@@ -69,6 +69,11 @@ class Clusters:
         name = new_name("cluster", [key.lower() for key in planner.user_keys])
         return cls(attribute, name, column.node, column.value, planner)
 
+    @property
+    def _keys(self) -> list[str]:
+        """Return the quoted columns by which a list belongs to its cluster."""
+        return [*map(identifier, self.planner.keys_of_rows(self.attribute.table))]
+
     def added(self, values: Node, keys: Sequence[str], names: Sequence[str]) -> Node:
         """Add the column of clusters to rows of users with some key columns and other columns."""
         if self.node is None:
@@ -80,7 +85,7 @@ class Clusters:
             names=[*keys, *names],
             value=self.value,
             cluster=self.column,
-            own_user_keys=[identifier(key) for key in self.planner.user_keys],
+            own_user_keys=self._keys,
         )
 
     def errors(
@@ -111,7 +116,7 @@ class Clusters:
         reads = {"members": members, "clusters": self.node}
         return Plan(
             self.planner.rendered(
-                "without_cluster", reads, value=self.value, own_user_keys=own_keys
+                "without_cluster", reads, value=self.value, own_user_keys=self._keys
             )
         )
 

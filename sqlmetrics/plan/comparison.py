@@ -120,8 +120,19 @@ def changes(results: Results, baseline: str, n: int | None, by_gain: bool) -> Pl
 
 def _pairs(results: Results, table: WideTable, baseline: str) -> Node:
     """Plan the values of every model beside those of the baseline, and their difference."""
+    columns = [column for column in table.columns if column.part != "weight"]
+    values = table.node
+    if any(column.weight for column in columns):
+        values = results.of_users_planner.rendered(
+            "linearised",
+            {"per_user": values},
+            often=True,
+            columns=[vars(column) for column in columns],
+            groups=results.of_users_planner.keys.groups,
+        )
+    names = [column.name for column in columns]
     return results.of_users_planner.rendered(
-        "pairs", {"per_user": table.node}, often=True, names=table.names, baseline=baseline
+        "pairs", {"per_user": values}, often=True, names=names, baseline=baseline
     )
 
 
@@ -130,7 +141,7 @@ def _compared(
 ) -> dict[str, Node]:
     """Plan the statistics of the differences in one audience: totals and inputs of the test."""
     planner = results.planner
-    names = table.names
+    names = [column.name for column in table.columns if column.part != "weight"]
     pairs = _pairs(results, table, baseline)
     parts = [f"{name}{end}" for name in names for end in ("", "_baseline", "_difference")]
     sliced = results.clustered_values(pairs, parts)

@@ -117,8 +117,8 @@ def _column_of(request: MetricRequest, long: bool) -> str:
 
 
 def _user_names(results: Results, taken: set[str]) -> dict[str, str]:
-    """Return the names of the columns of users: those of the recommendations, unless taken."""
-    table, names = results.planner.tables["recommendations"], dict[str, str]()
+    """Return the names of the columns of users: those of their table, unless taken."""
+    table, names = results.planner.tables[results.planner.home], dict[str, str]()
     for key in results.planner.user_keys:
         found = {column.source for one in table.sources if (column := one.find_read(key))}
         name = found.pop() if len(found) == 1 else key
@@ -157,7 +157,7 @@ def per_user_long(results: Results) -> Plan | None:
     """
     homes = []
     for request in results.requests:
-        if request.metric.grain == "user":
+        if request.metric.grain != "run":
             source, column = results.wide.home(request)
             homes.append(
                 {

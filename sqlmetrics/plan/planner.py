@@ -21,7 +21,7 @@ from sqlmetrics.sql.binding import Text, bound, node_of, tables_of
 from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered, identity_of
 from sqlmetrics.sql.template_names import Keys, context_of
 from sqlmetrics.sql.templates import is_true, render
-from sqlmetrics.tables.schema import ATTRIBUTES, Table
+from sqlmetrics.tables.schema import ATTRIBUTES, ROUND, Table
 from sqlmetrics.texts.messages import RANKED, TABLES
 
 # key of the cutoffs among the values of a query
@@ -91,7 +91,7 @@ class Queries:
         call = self.call
         nodes = (self.values, self.everybody, self.defined)
         parts = [str(call.when_empty), str(call.is_best_without_relevant)]
-        if call.metric.grain == "user":
+        if call.metric.grain != "run":
             aggregate = str(call.values["aggregate"])
             parts.append(aggregate)
             if aggregate.startswith("quantile"):
@@ -119,6 +119,7 @@ class Planner:
         dialect: the dialect of the engine, or of the warehouse that queries are printed for.
         stages: replaces the queries of stages and tables.
         context: further variables of all templates.
+        slices_of_rounds: the columns of rounds that are slices, among the user keys.
     """
 
     catalog: Catalog
@@ -134,6 +135,7 @@ class Planner:
     dialect: str = DIALECT
     stages: StageSource = NO_OTHER_STAGES
     context: Mapping[str, Any] = field(default_factory=dict)
+    slices_of_rounds: Sequence[str] = ()
     _memo: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def shared(self) -> Planner:
@@ -159,7 +161,29 @@ class Planner:
     def keys(self) -> Keys:
         """Return the columns that identify lists and users."""
         users = tuple(self.user_keys)
-        return Keys(users, self.several_models, self.model, self.dialect, self.several_runs)
+        return Keys(
+            users, self.several_models, self.model, self.dialect, self.several_runs,
+            tuple(self.slices_of_rounds),
+        )  # fmt: skip
+
+    @property
+    def home(self) -> str:
+        """Return the table with a row per list and item, or per round."""
+        return "logs" if self.user_keys[0] == ROUND else "recommendations"
+
+    def keys_of_rows(self, table: str) -> list[str]:
+        """Return the columns by which rows of a table of users belong to a list, or to a round.
+
+        Raises:
+            MissingTableError: the table has rows of rounds, but no column that identifies them.
+        """
+        keys = list(self.user_keys)
+        if self.home != "logs":
+            return keys
+        if table != "logs":
+            return [key for key in keys[1:] if key not in self.slices_of_rounds]
+        self.inputs.require("logs", ROUND, "slices or clusters of rounds by a column of the logs")
+        return [ROUND]
 
     @property
     def over_runs(self) -> Planner:
@@ -250,12 +274,14 @@ class Planner:
         """
         metric, values = call.metric, call.values
         of_users = metric.grain == "user"
+        of_rounds = metric.grain == "round"
         is_weighted = of_users and values["aggregate"] == "weighted_mean"
         try:
             query = self.metric_query(metric, values)
             everybody = self.stages.everybody(metric, values)
             if everybody is None:
-                everybody = self.node("audience" if of_users else "models", values)
+                rows = metric.audience if of_rounds else "audience" if of_users else "models"
+                everybody = self.node(rows, values)
             defined = self.node(metric.defined_for, values) if metric.defined_for else None
             weights = self.node("user_weights", values) if is_weighted else None
         except MissingTableError as error:
@@ -290,9 +316,9 @@ class Planner:
             query = self.bound(metric.name, text, values)
             keys = self.keys
             expected = keys.values_of_models if metric.grain == "run" else keys.lists
-            expected = [*expected, "k", "value"]
-            with_error = [*expected, "standard_error"] if metric.grain == "run" else expected
-            if query.columns not in (expected, with_error):
+            expected = [*expected, *(["k"] if metric.grain != "round" else []), "value"]
+            more = {"run": ["standard_error"], "round": ["weight"]}.get(metric.grain, [])
+            if query.columns not in (expected, [*expected, *more]):
                 raise TemplateError(
                     f"{metric.path}: the query must return the columns {', '.join(expected)}, "
                     f"not {', '.join(query.columns)}",
@@ -356,6 +382,8 @@ class Planner:
 
     def _usual(self, name: str, values: Mapping[str, Any]) -> Query:
         inputs = self.inputs
+        if name == "models" and "policy" in self.tables and "recommendations" not in self.tables:
+            name = "policies"
         if name in self.catalog.stages:
             return self.stage_node(name, values)
         if name in self.tables:

@@ -18,6 +18,7 @@ from sqlmetrics.plan.audit import TABLE as AUDIT
 from sqlmetrics.plan.clusters import Clusters, attribute_of_clusters
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results, results_of
+from sqlmetrics.plan.rounds import planner_of
 from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.stats.gaps import checked_gaps
@@ -122,6 +123,7 @@ class Resolved:
 
     def results(self, planner: Planner) -> Results:
         """Plan the values of results, before they are aggregated or compared."""
+        planner = planner_of(planner, self.requests)
         slicing = None
         if self.attributes:
             slicing = Slicing(planner, self.attributes, self.combinations, self.of_slices)
@@ -245,6 +247,7 @@ def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resol
             raise missing[0][1]
         requests = [request for call in calls for request in call.requests]
         warnings = (left_out(missing),) if missing else ()
+    planner = planner_of(planner, requests)
     attributes: Sequence[Attribute] = ()
     if asked.by is not None or asked.by_item is not None:
         attributes = attributes_of(

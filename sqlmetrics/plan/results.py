@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
+from sqlmetrics.plan import rounds
 from sqlmetrics.plan.audit import Audit
 from sqlmetrics.plan.clusters import Clusters
 from sqlmetrics.plan.planner import Planner
@@ -190,7 +191,7 @@ def results_of(
         UsageError: a metric cannot be computed for slices of items, or with its settings for these.
         MissingTableError: a required table or column was not given.
     """
-    of_users = [request for request in requests if request.metric.grain == "user"]
+    of_users = [request for request in requests if request.metric.grain != "run"]
     of_runs = [request for request in requests if request.metric.grain == "run"]
     of_users_planner, item_slices = planner, None
     if slicing is not None and slicing.of_items:
@@ -202,6 +203,11 @@ def results_of(
         requests = [request for call in judgeable.calls for request in call.requests]
         of_users, of_runs = requests, []
         of_users_planner = item_slices.planner
+    of_rounds, names = of_users[:1] and of_users[0].metric.grain == "round", None
+    if slicing is not None and of_rounds:
+        calls = calls_of(requests)
+        rows = {node.key: node for node in (planner.queries(call).everybody for call in calls)}
+        of_users_planner, names = rounds.sliced(planner, slicing, [*rows.values()])
     wide, of_lists = wide_tables(of_users_planner, of_users), list[SliceColumn]()
     if slicing is not None and slicing.of_lists:
         wide, of_lists = wide.by_run, slicing.columns_of_lists
@@ -224,6 +230,8 @@ def results_of(
         clusters=clusters,
         audit=audit,
     )
+    if slicing is not None and names is not None:
+        return results._named(slicing.columns(of_users=True), names)
     if slicing is not None and slicing.of_users:
         results = results.sliced(slicing)
     if slicing is not None and item_slices is not None:

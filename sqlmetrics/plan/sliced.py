@@ -2,8 +2,8 @@
 
 A template in the folder replaces the stage of the same name. Queries that read a replaced stage are
 planned again; other queries do not change. One template can replace several stages: `by_user/lists`
-also replaces `ranked` and `audience`, `by_item/judged` every stage with `judged_only` in its
-header, and `by_item/lists` every stage with `every_slice`.
+also replaces `ranked` and `audience`, `by_round/rounds` also `slates`, `by_item/judged` every stage
+with `judged_only` in its header, and `by_item/lists` every stage with `every_slice`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SlicedStages(StageSource):
 
     Args:
         base: the planner of the stages that are not sliced.
-        folder: the folder of the templates, "by_user" or "by_item".
+        folder: the folder of the templates, "by_user", "by_item" or "by_round".
         more: further queries that these templates read, by name.
         context: further variables of these templates.
     """
@@ -50,8 +50,10 @@ class SlicedStages(StageSource):
             judged, lists = self._templates["judged"], self._templates["lists"]
             self._templates |= {stage.name: judged for stage in stages if stage.judged_only}
             self._templates |= {stage.name: lists for stage in stages if stage.every_slice}
-        else:
+        elif folder == "by_user":
             self._templates |= dict.fromkeys(("ranked", "audience"), self._templates["lists"])
+        else:
+            self._templates["slates"] = self._templates["rounds"]
         self._is_sliced: dict[str, bool] = {}  # by the identity of a query of `base`
 
     def node(

@@ -37,6 +37,7 @@ from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables.levels import Levels, levels_of
 from sqlmetrics.tables.runs import RUN
 from sqlmetrics.tables.schema import (
+    ROUND,
     Source,
     SourceColumn,
     Table,
@@ -62,6 +63,7 @@ Frame = TypeVar("Frame", "pd.DataFrame", "Rows")
 
 _CLOSE = 0.85  # similarity of a name to that of a slice that counts as a slip
 _USER_TABLES = ("users", "recommendations", "interactions")
+_ROUND_TABLES = ("logs", "users")
 _ITEM_TABLES = ("items", "interactions")
 # columns of results
 _TAKEN = [
@@ -231,9 +233,10 @@ def _attribute(
             attribute = _attribute(column, option, catalog, tables, user_keys)
             return _binned(attribute, bins, name, option, tables)
     is_id = name.lower() in ("item_id", *(key.lower() for key in user_keys))
+    of_users = _ROUND_TABLES if ROUND in user_keys else _USER_TABLES
     owners = [
         owner
-        for owner in (_ITEM_TABLES if of_items else _USER_TABLES)
+        for owner in (_ITEM_TABLES if of_items else of_users)
         if owner in tables
         and _has(tables[owner].sources[0], name)
         and not (of_items and owner == "interactions" and is_id)
@@ -242,6 +245,8 @@ def _attribute(
     owners = list({tables[owner].sources[0].label: owner for owner in reversed(owners)}.values())[
         ::-1
     ]
+    if not (owners or of_items) and "logs" in tables and _has(tables["logs"].sources[0], name):
+        owners = ["logs"]
     template = catalog.slices.get(name.lower())
     if template is not None and of_items and template.of == "users":
         template = None
@@ -321,7 +326,7 @@ def _column(
     of = "items" if table == "items" else "users"
     if option == "by_item" and table == "interactions":
         of = "interactions"
-    known = (*_USER_TABLES, "items")
+    known = (*_USER_TABLES, "logs", "items")
     if table not in known:
         raise UsageError(
             f"{option}: {asked}: columns to slice by are in {', '.join(known)}, not in "
@@ -575,7 +580,7 @@ class Slicing:
         return keys if of_users else [*keys, "item_id"]
 
     def _keys(self, attribute: Attribute) -> list[str]:
-        users = list(self.planner.user_keys)
+        users = self.planner.keys_of_rows(attribute.table)
         return {"users": users, "items": ["item_id"], "interactions": [*users, "item_id"]}[
             attribute.of
         ]
@@ -630,7 +635,10 @@ class Slicing:
         self, attribute: Attribute, number: int, name: str, is_numbered: bool
     ) -> SliceColumn:
         """Return the column with the values of a column of the key."""
-        source = self.planner.tables["recommendations"].sources[0]
+        home = self.planner.home
+        if attribute.name == ROUND:
+            self.planner.inputs.require(home, ROUND)
+        source = self.planner.tables[home].sources[0]
         types = [of_row(_found(source, attribute.name).type)]
         return SliceColumn(
             attribute,

@@ -144,7 +144,11 @@ def _totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[st
             by_run = results.sliced_values(table.by_run, ["run", *table.names])
             over_runs = _spread(results).of_users(by_run, columns, results.interval.z)
             totals[name]["over_runs"] = over_runs
-        means = [column.name for column in valued if column.aggregate in ("mean", "weighted_mean")]
+        means = [
+            column.name
+            for column in valued
+            if column.aggregate in ("mean", "weighted_mean", "ratio")
+        ]
         weights = {column.name: column.weight for column in valued if column.weight}
         resampled = None
         if results.interval.kind == "bootstrap" and means:

@@ -10,7 +10,7 @@ from sqlmetrics.errors import UsageError
 from sqlmetrics.plan.inputs import Inputs
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.template_names import KeyNames
-from sqlmetrics.tables.schema import UNKNOWN, can_compare_times, of_row, type_family
+from sqlmetrics.tables.schema import ROUND, UNKNOWN, can_compare_times, of_row, type_family
 from sqlmetrics.texts.messages import Message, give, map_column
 
 
@@ -97,6 +97,18 @@ class TemplateNames(KeyNames):
         given = table in self._tables
         found = self._tables[table].sources[0].find(column) if given else None
         return column if found is None else found.source
+
+    @property
+    def policy_keys(self) -> list[str]:
+        """The columns by which a row of the policy belongs to a round: `round_id`, or those that
+        identify a user."""
+        return [ROUND] if self.has("policy", ROUND) else [*self._users]
+
+    @property
+    def policy_columns(self) -> list[str]:
+        """The columns that identify the items of the policy of a round: also `model`, if several
+        policies are evaluated."""
+        return [*(["model"] if self.has("policy", "model") else []), *self.policy_keys]
 
     # ---- types
 

@@ -11,12 +11,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from sqlglot import exp
+
 from sqlmetrics.metrics.requests import Label, MetricCall, MetricRequest, calls_of
 from sqlmetrics.plan.planner import Planner, Queries
 from sqlmetrics.plan.runs import mean_over_runs
 from sqlmetrics.sql import fusion
 from sqlmetrics.sql.binding import node_of
-from sqlmetrics.sql.query_graph import Node, Query, identity_of, new_name
+from sqlmetrics.sql.query_graph import DIALECT, Node, Query, identity_of, new_name
 from sqlmetrics.sql.quoting import identifier
 
 _Home: TypeAlias = tuple[str, "Column"]  # the name of a wide table, and one of its columns
@@ -45,7 +47,7 @@ class Column:
     aggregate: str = "mean"
     quantile: float = 0.5  # for aggregates that are quantiles
     best_without_relevant: bool = False  # users without a relevant item have the value 1
-    weight: str = ""  # for aggregate=weighted_mean: the column with the weights of users
+    weight: str = ""  # for weighted means: the column with the weights of users or rounds
     people: str = ""  # the column with the values by people of audited users
     part: str = "value"
     source: str = ""
@@ -159,6 +161,18 @@ class _Fused:
         )
 
 
+@dataclass
+class _RoundValues:
+    """A SELECT with a row per round, which grows by the columns of each metric."""
+
+    name: str
+    rows: exp.Select
+    everybody: Node
+    values: Mapping[str, Any]
+    columns: list[Column] = field(default_factory=list)
+    queries: list[Query] = field(default_factory=list)
+
+
 class _Builder:
     """Assigns the columns of requests to tables.
 
@@ -176,19 +190,25 @@ class _Builder:
         # (grain, identity of the audience, share of the cutoffs) -> table
         self.tables: dict[tuple[str, str, int], _Table] = {}
         self.fused: dict[str, _Fused] = {}  # group of metrics -> their SELECT
+        self.rounds: dict[str, _RoundValues] = {}  # by the rows that they read
         self.alone: dict[str, Node] = {}  # name -> query that computes the columns of one metric
         self.defined: dict[str, Query] = {}  # name -> stage of those that have a value
         self.homes: dict[tuple[str, int | None], _Home] = {}  # by identity of values, and cutoff
 
     def tables_of_values(self) -> dict[str, WideTable]:
         """Plan all tables, by name."""
+        of_rounds = {rounds.name: self._table_of_rounds(rounds) for rounds in self.rounds.values()}
         nodes = {fused.name: fused.node() for fused in self.fused.values()} | self.alone
-        return {table.name: self._table(table, nodes) for table in self.tables.values()}
+        tables = {table.name: self._table(table, nodes) for table in self.tables.values()}
+        return {**of_rounds, **tables}
 
     def add(self, queries: Queries) -> str:
         """Add the columns of a call unless they exist; return the identity of its values."""
         identity, call = queries.identity, queries.call
         new = [request for request in call.requests if (identity, request.k) not in self.homes]
+        if call.metric.grain == "round":
+            self._add_rounds(queries, new)
+            return identity
         defined = self._defined(queries.defined) if new else ""
         n_shares = len({*self.share_of.values()})
         first = self.n_calls // _MOST_CALLS * n_shares
@@ -209,6 +229,49 @@ class _Builder:
                 if is_value:
                     self.homes[identity, column.k] = table.name, column
         return identity
+
+    def _add_rounds(self, queries: Queries, new: Sequence[MetricRequest]) -> None:
+        """Add the columns of a metric of rounds to the SELECT over the rows that it reads."""
+        query, call, n_keys = queries.values, queries.call, len(self.planner.keys.lists)
+        select = query.tree
+        assert isinstance(select, exp.Select)
+        read = [select.args["from_"], *(select.args.get("joins") or ())]
+        group = " ".join(part.sql(DIALECT) for part in read)
+        if group not in self.rounds:
+            names = {rounds.name for rounds in self.rounds.values()}
+            rows = exp.Select(expressions=[key.copy() for key in select.expressions[:n_keys]])
+            rows.set("from_", read[0].copy())
+            rows.set("joins", [join.copy() for join in read[1:]])
+            self.rounds[group] = _RoundValues(
+                new_name("per_round", names), rows, queries.everybody, call.values
+            )
+        rounds = self.rounds[group]
+        rounds.queries.append(query)
+        computed = {e.alias_or_name: e.unalias() for e in select.expressions[n_keys:]}
+        for column in self._named(call, new, query):
+            rounds.rows.select(exp.alias_(computed[column.part].copy(), column.name), copy=False)
+            rounds.columns.append(column)
+            if column.part == "value":
+                self.homes[queries.identity, column.k] = rounds.name, column
+
+    def _table_of_rounds(self, rounds: _RoundValues) -> WideTable:
+        """Plan a table with a row per round, and the columns of all metrics of the same rows."""
+        several_runs = self.planner.several_runs
+        name = f"{rounds.name}_and_run" if several_runs else rounds.name
+        rounds.rows.add_comments([" one row per round, one column per metric "])
+        parents = {key: node for query in rounds.queries for key, node in query.parents.items()}
+        names = [column.name for column in rounds.columns]
+        identity = identity_of(name, *names, *(query.key for query in rounds.queries))
+        node: Node = replace(
+            node_of(identity, name, rounds.rows, parents.values()),
+            warnings=tuple(w for query in rounds.queries for w in query.warnings),
+            needs=tuple(column for query in rounds.queries for column in query.needs),
+        )
+        values = WideTable(node, "user", rounds.columns, rounds.values, rounds.everybody)
+        if not several_runs:
+            return values
+        mean = mean_over_runs(self.planner, node, rounds.name, names)
+        return replace(values, node=mean, by_run=node)
 
     def _table_of(self, queries: Queries, share: int) -> _Table:
         """Return the table of the audience of a call and of a share of the cutoffs."""
@@ -250,26 +313,32 @@ class _Builder:
     ) -> list[Column]:
         """Name the columns of a call: its values and, if any, their standard errors."""
         metric, values = call.metric, call.values
+        is_ratio = "weight" in query.columns and values["aggregate"] == "mean"
+        grain = "run" if metric.grain == "run" else "user"
         prefix = f"{call.convention}_" if self.several_conventions else ""
         columns = []
         for request in requests:
             name = self._new_name(column_name(prefix + call.name, request.k))
-            error = ""
+            error = weight = ""
+            if "weight" in query.columns:
+                weight = self._new_name(f"{name}_weight")
+                columns.append(Column(call.name, request.k, weight, grain, None, part="weight"))
             if "standard_error" in query.columns:
                 error = self._new_name(f"{name}_standard_error")
                 columns.append(
-                    Column(call.name, request.k, error, metric.grain, None, part="standard_error")
+                    Column(call.name, request.k, error, grain, None, part="standard_error")
                 )
             columns.append(
                 Column(
                     call.name,
                     request.k,
                     name,
-                    metric.grain,
+                    grain,
                     call.when_empty,
-                    str(values["aggregate"]),
+                    "ratio" if is_ratio else str(values["aggregate"]),
                     float(values["quantile"]),
                     call.is_best_without_relevant,
+                    weight if is_ratio else "",
                     standard_error=error,
                 )
             )

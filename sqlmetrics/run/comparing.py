@@ -63,7 +63,7 @@ class Testing:
 
 def models(session: Session) -> list[str]:
     """Return the names of the evaluated models; empty if the models have no names."""
-    planner, lists = session.planner, session.tables.get("recommendations")
+    planner, lists = session.planner, session.of_models
     if lists is None or not planner.several_models:
         return []
     if lists.models:
@@ -263,8 +263,8 @@ def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricR
     chosen = planner.baseline_model if baseline is None else str(baseline)
     if not planner.several_models:
         raise UsageError(_SEVERAL)
-    if all(source.model is None for source in session.tables["recommendations"].sources):
-        # the names of the models are read from the recommendations
+    if session.of_models is None or not session.of_models.models:
+        # the names of the models are read from the table
         validate(session, reads_of(planner, requests))
     known = models(session)
     if len(known) < 2:
@@ -318,7 +318,7 @@ def leaderboard(
     means = {
         (request.name, request.k)
         for request in requests
-        if request.metric.grain == "user" and request.values["aggregate"] == "mean"
+        if request.metric.grain != "run" and request.values["aggregate"] == "mean"
     }
     if against is None:
         baselines = best_models(values, better)

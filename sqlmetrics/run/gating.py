@@ -53,7 +53,7 @@ def columns_of_slices(session: Session, attributes: Iterable[Attribute]) -> list
 
 def named_models(session: Session) -> list[str] | None:
     """Return the models with names; None if a column contains the names."""
-    lists = session.tables.get("recommendations")
+    lists = session.of_models
     if lists is None or not session.planner.several_models:
         return []
     return lists.models or None

@@ -288,7 +288,7 @@ def _warn_of_range(rows: Frame, request: MetricRequest, run: PlannedRun) -> None
     columns = rows.names if isinstance(rows, Rows) else list(rows.columns)
     numbers: Iterable[tuple[Any, Any, Any]]
     if "metric" in columns:
-        if metric.grain == "user" and request.values["aggregate"] != "mean":  # such as a sum
+        if metric.grain != "run" and request.values["aggregate"] != "mean":  # such as a sum
             return
         means = rows if isinstance(rows, Rows) else Rows.of_frame(rows)
         unknown = [None] * len(means)

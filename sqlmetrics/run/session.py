@@ -41,7 +41,7 @@ from sqlmetrics.tables.filters import check_tables
 from sqlmetrics.tables.models import is_models, models_of
 from sqlmetrics.tables.reader import TableReader
 from sqlmetrics.tables.runs import check_runs
-from sqlmetrics.tables.schema import Table
+from sqlmetrics.tables.schema import OF_MODELS, Table
 from sqlmetrics.tables.scored import check_labels, with_both_tables
 from sqlmetrics.texts.messages import TABLES, Message
 from sqlmetrics.texts.wording import and_more
@@ -112,7 +112,8 @@ class Session:
             given = with_both_tables(given, scored)
         if isinstance(given["convention"], Iterator):  # read twice, here and for the record
             given["convention"] = list(given["convention"])
-        given["recommendations"] = models_of(given["recommendations"])
+        for table in OF_MODELS:
+            given[table] = models_of(given[table])
         given["templates"] = _several(str | Path, given["templates"], "templates must be paths")
         self.given = given
         self.recorder = Recorder(given, with_contents=given["record"])
@@ -150,8 +151,9 @@ class Session:
         else:
             self.engine, known, self.passed = like.shared_without(others)
         sources = {name: given[name] for name in TABLES}
-        lists, baseline = sources["recommendations"], sources["baseline"]
-        models = list(lists) if is_models(lists) else []
+        baseline = sources["baseline"]
+        lists = next((sources[name] for name in OF_MODELS if sources[name] is not None), None)
+        models = list(lists) if isinstance(lists, dict) and is_models(lists) else []
         baseline_model: str | None = None
         if isinstance(baseline, str) and baseline in models:
             baseline_model, sources["baseline"] = baseline, None
@@ -172,12 +174,12 @@ class Session:
         except BaseException:
             self.engine.close()
             raise
-        read = self.tables.get("recommendations")
+        read = self.of_models
         self.planner = Planner(
             self.catalog,
             self.tables,
             user_keys=user_keys,
-            several_models=is_models(lists) or (read is not None and "model" in read.columns),
+            several_models=read is not None and "model" in read.columns,
             several_runs=read is not None and "run" in read.columns,
             baseline_model=baseline_model,
             checked=not self.trusts_input,
@@ -263,6 +265,11 @@ class Session:
         kept = of_tables(self.planner, engine.kept(), tables)
         passed = of_tables(self.planner, self.passed, tables)
         return engine.sharing(relations, kept), tables, passed
+
+    @property
+    def of_models(self) -> Table | None:
+        """The table with the models: the recommendations, or else the policy."""
+        return next((self.tables[name] for name in OF_MODELS if name in self.tables), None)
 
     @functools.cached_property
     def _tables_read_alone(self) -> dict[str, Table]:

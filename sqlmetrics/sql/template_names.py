@@ -24,6 +24,7 @@ class Keys:
         several_models: whether lists also have a column `model`.
         several_runs: whether lists also have a column `run`: the run of the model.
         model: the name of the only model, if lists have no such column.
+        slices: the columns of rounds that are slices, among the columns of users.
         dialect: the dialect in which the query is printed. Queries are written in DuckDB's SQL; for
             another dialect, in its portable part.
     """
@@ -33,12 +34,18 @@ class Keys:
     model: str = "recommendations"
     dialect: str = NATIVE
     several_runs: bool = False
+    slices: tuple[str, ...] = ()
 
     @property
     def models(self) -> list[str]:
         """Return the columns of lists that identify the run of a model."""
         models = ["model"] if self.several_models else []
         return [*models, *(["run"] if self.several_runs else [])]
+
+    @property
+    def groups(self) -> list[str]:
+        """Return the columns of rounds that are evaluated together."""
+        return [*self.models, *self.slices]
 
     @property
     def lists(self) -> list[str]:
@@ -150,6 +157,12 @@ class KeyNames:
     def listed_model_columns(self) -> str:
         """The same, with commas between them."""
         return ", ".join(self._known.models)
+
+    @property
+    def group_columns(self) -> list[str]:
+        """The columns of rounds that are evaluated together, maybe none: those of the model, and
+        slices."""
+        return self._known.groups
 
     def model_columns_of(self, table: str) -> str:
         """The same with the name of a table."""

@@ -24,7 +24,9 @@ from sqlmetrics.tables.schema import (
     NO_TYPE,
     NUMBERED,
     NUMBERS,
+    OF_MODELS,
     RESULT_NAMES,
+    ROUND,
     UNKNOWN,
     USER_IS_OPTIONAL,
     WITHOUT_USER,
@@ -40,7 +42,7 @@ from sqlmetrics.tables.schema import (
 from sqlmetrics.tables.scored import SCORED, documents
 from sqlmetrics.tables.sources import read_source
 from sqlmetrics.tables.spelling import ids_as_they_stand, infinite_numbers
-from sqlmetrics.texts.messages import RANKED, Argument, Message, map_column
+from sqlmetrics.texts.messages import RANKED, Argument, Message, give, map_column
 from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
@@ -144,7 +146,7 @@ class TableReader:
         Raises:
             DataError: a file cannot be read, or a column is missing or has an unsupported type.
         """
-        named = name == "recommendations" and is_models(source)
+        named = name in OF_MODELS and is_models(source)
         parts = source if named else {None: source}
         if not parts:
             raise UsageError(f"{name}: the dict is empty; give at least one model")
@@ -243,7 +245,7 @@ class TableReader:
             self._check_user(table, relation, actual)
         if names := [c for name, c in actual.items() if c in relation.like_values and c != name]:
             raise self._no_header(table, relation, names)
-        ids = [actual[name] for name in (*self.user_keys, "item_id") if name in actual]
+        ids = [actual[name] for name in (*self.user_keys, "item_id", ROUND) if name in actual]
         numbers = [actual[name] for name in NUMBERS if name in actual]
         with lines_checked(self.engine, table, relation):
             relation = ids_as_they_stand(self.engine, relation, ids)
@@ -365,7 +367,9 @@ class TableReader:
         if name in self.user_keys and is_list:
             problem = f"{where}: {relation.label} has lists of users ({type_name})"
             raise DataError(problem, table=table, column=name, remedy=other)
-        if name in (*self.user_keys, "item_id") and re.match(r"(STRUCT|MAP|UNION|.*\])", inner):
+        if name in (*self.user_keys, "item_id", ROUND) and re.match(
+            r"(STRUCT|MAP|UNION|.*\])", inner
+        ):
             if _has_no_rows(relation):
                 raise _one_object(table, relation)
             raise DataError(
@@ -449,6 +453,18 @@ class TableReader:
             return unreadable_column(table, column, reason, is_number=name in NUMBERS)
         if _has_no_rows(relation):
             return _one_object(table, relation)
+        if name == "probability" and "score" in relation.types:
+            return DataError(
+                f"{table}: {relation.label} has a column score, but no probability; a score is not "
+                "a probability",
+                table=table,
+                column=name,
+                remedy=Message(
+                    "convert the scores of a round to probabilities that sum to 1, for example by "
+                    "a softmax; or evaluate the policy that shows the item with the highest score, "
+                    "with ", give("recommendations"),
+                ),
+            )  # fmt: skip
         if relation.like_values:
             return self._no_header(table, relation, relation.like_values)
         close = suggestion(column, relation.types)

@@ -24,9 +24,14 @@ COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "users": ((), ("weight",)),
     "aspects": (("item_id", "aspect"), ()),
     "baseline": (("item_id",), ("rank", "score")),
-    "logs": (("item_id", "reward"), ("propensity",)),
+    "logs": (
+        ("item_id", "reward"),
+        ("round_id", "propensity", "target_propensity", "position", "examination"),
+    ),
+    "policy": (("item_id", "probability"), ("round_id", "predicted", "model")),
     "audit": (("item_id",), ("relevance", "timestamp")),
 }
+ROUND = "round_id"  # the column of logs and policies that identifies a round
 # item attributes that are separate tables in the queries, with one row per item and value
 ATTRIBUTES = {
     "item_categories": ("items", "category"),
@@ -43,7 +48,8 @@ NUMBERED = re.compile(r"(slice|item_slice|position|all)_[0-9]+\Z")
 # columns of numbers
 NUMBERS = (
     "score", "rank", "price", "reward", "propensity", "relevance", "features", "weight",
-    "group_target",
+    "group_target", "target_propensity", "probability", "predicted",
+    "position", "examination",
 )  # fmt: skip
 NO_TYPE = '"NULL"'  # the type of a column of a frame or JSON file without values
 UNKNOWN = "UNKNOWN"  # the type of other columns, in a table of which only the name is known
@@ -53,9 +59,12 @@ ASSUMED = {
     "relevance": "DOUBLE", "timestamp": "TIMESTAMP", "price": "DOUBLE", "category": "VARCHAR",
     "item_group": "VARCHAR", "group_target": "DOUBLE", "features": "DOUBLE[]",
     "aspect": "VARCHAR", "reward": "DOUBLE", "propensity": "DOUBLE", "weight": "DOUBLE",
+    "target_propensity": "DOUBLE", "probability": "DOUBLE", "predicted": "DOUBLE",
+    "position": "BIGINT", "examination": "DOUBLE",
 }  # fmt: skip
+OF_MODELS = ("recommendations", "policy")  # tables with a column model
 WITHOUT_USER = {"items"}
-USER_IS_OPTIONAL = {"aspects"}
+USER_IS_OPTIONAL = {"aspects", "policy"}
 
 _INTEGERS = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)\Z")
 _FLOATS = re.compile(r"(FLOAT|DOUBLE|REAL)\Z")

@@ -16,6 +16,7 @@ from sqlmetrics.texts.masking import masked
 
 TABLES = (
     "recommendations", "interactions", "history", "items", "users", "aspects", "baseline", "logs",
+    "policy",
     "audit",
 )  # fmt: skip
 RANKED = ("recommendations", "baseline")  # tables of ranked lists

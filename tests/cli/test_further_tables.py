@@ -115,7 +115,7 @@ def test_what_is_missing_is_named_by_its_option() -> None:
 def test_the_default_propensity() -> None:
     logs = ["--logs", "without.parquet"]
     for command in (EVALUATE, ["sql"]):
-        result = run(*command, *SCORES, *logs, "ips", "snips", "dr", "ctr", "-k", "1,2")
+        result = run(*command, *SCORES, *logs, "ips", "snips", "doubly_robust", "ctr", "-k", "1,2")
         (line,) = lines_of(result)
         for words in ("logs: ", "propensity", "1 / (number of items in the logs)",
                       "--column logs.propensity="):  # fmt: skip

@@ -58,7 +58,9 @@ def test_the_default_propensity_is_announced_once() -> None:
     with Evaluator(SCORED, TRUTH, logs=WITHOUT) as evaluator:
         for _ in range(2):  # of every result that rests on it
             with pytest.warns(sm.SqlmetricsWarning) as warned:
-                evaluator.evaluate(["ips", "snips", "dr", "ips(max_weight=2)", "ctr"], k=[1, 2])
+                evaluator.evaluate(
+                    ["ips", "snips", "doubly_robust", "ips(max_weight=2)", "ctr"], k=[1, 2]
+                )
             assert len(warned) == 1
 
 
@@ -85,7 +87,7 @@ def test_a_warning_is_not_kept_for_the_next_call(logged: sm.Evaluator) -> None:
         logged.evaluate("ips")
     logged.evaluate("ctr")
     with pytest.raises(sm.MissingTableError, match="score"):
-        logged.evaluate(["ips", "dr"])
+        logged.evaluate(["ips", "doubly_robust"])
     logged.evaluate("ctr")
     logged.stage("hits")
 

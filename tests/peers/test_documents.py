@@ -530,9 +530,7 @@ def test_jurity_ctr() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:logs. there is no column propensity")
-@pytest.mark.parametrize(
-    ("name", "expected"), [("ips", JURITY_IPS), ("doubly_robust", JURITY_DR), ("dr", JURITY_DR)]
-)
+@pytest.mark.parametrize(("name", "expected"), [("ips", JURITY_IPS), ("doubly_robust", JURITY_DR)])
 def test_jurity_unbiased_estimates(
     name: str, expected: dict[int | None, tuple[str, float]]
 ) -> None:
@@ -554,13 +552,15 @@ def test_jurity_propensities_of_the_logs() -> None:
     assert value("ips", **tables) == exactly((1 / 0.5 + 1 / 0.1) / 7)
     scores = 0.9 + 0.8 + 0.7 + 0.4 + 0.4 + 0.6 + 0.5
     corrections = (1 - 0.9) / 0.5 + (0 - 0.8) / 0.5 + (1 - 0.4) / 0.1 + (0 - 0.4) / 0.25
-    assert value("dr", **tables) == exactly((scores + corrections) / 7)
+    assert value("doubly_robust", **tables) == exactly((scores + corrections) / 7)
 
 
 def test_jurity_without_history_dr_is_the_predicted_reward() -> None:
     logs = clicks("8 a 1, 9 b 0").assign(propensity=0.5)
     tables = UNBIASED | {"logs": logs}
-    assert value("dr", **tables) == exactly((0.9 + 0.8 + 0.7 + 0.4 + 0.4 + 0.6 + 0.5) / 7)
+    assert value("doubly_robust", **tables) == exactly(
+        (0.9 + 0.8 + 0.7 + 0.4 + 0.4 + 0.6 + 0.5) / 7
+    )
     assert value("ips", **tables) == 0
     assert value("ctr", **tables) is None  # nothing matches: None there, too
 

@@ -784,7 +784,7 @@ def test_the_statement_runs_alone(
     pd.testing.assert_frame_equal(found, expected, check_dtype=False, **EXACT)
 
 
-@pytest.mark.parametrize("metric", ["ctr", "ips", "snips", "dr"])
+@pytest.mark.parametrize("metric", ["ctr", "ips", "snips", "doubly_robust"])
 def test_the_support_of_a_slice_without_lists_is_0(metric: str) -> None:
     # slice a: one of two items is in the logs; b: none is; c: judged, but without a list
     recs = pd.DataFrame({"user_id": [1, 1, 2], "item_id": [1, 2, 1], "score": [0.9, 0.8, 0.7]})

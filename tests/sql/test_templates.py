@@ -63,7 +63,7 @@ RENDERED_RULES = (
     "ambiguous.join, ambiguous.set_columns, capitalisation, convention.select_trailing_comma"
 )
 # the first is best at 1; the template of the second names no direction
-WITHOUT_DIRECTION = {"calibration_ratio", "least_item_promoted"}
+WITHOUT_DIRECTION = {"calibration_ratio", "importance_weight", "least_item_promoted"}
 # settings that a stage declares for others to read: the checks
 NOT_IN_ITS_STAGE = {"missing_attributes", "masked_scores"}
 # settings that no template reads by name: the planner says what they are for each column of totals,

@@ -10,7 +10,8 @@ mean over nobody is "undefined". The package comes to within `tolerance` of thes
 
 More tables: `items` ({a = {price=3, category=["x", "y"], features=[1, 0]}}), `aspects`
 ({a = "x y"}, or {u1 = {a = "x y"}}), `baseline` (as `recommendations`) and `logs`
-({u1 = "a:1 b:0"}: rewards; {u1 = "a:1@0.5"}: reward and propensity).
+({u1 = "a:1 b:0"}: rewards; {u1 = "a:1@0.5"}: reward and propensity), `policy` ({u1 = "a:0.25"}:
+probabilities; {u1 = "a:0.25@0.4"}: probability and predicted reward).
 
 Cases of the same settings and shape of tables become one table, in which the key of a user is
 `case_id, user_id`, and each case a slice. A case whose numbers depend on a table as a whole stays
@@ -51,13 +52,14 @@ MORE_TABLES: dict[str, Callable[..., list[Any]]] = {
     "aspects": aspect_rows,
     "baseline": recommendation_rows,
     "logs": log_rows,
+    "policy": log_rows,
 }
 KEYS = {
     "name", "why", "call", "k", "largest_k", "ids", "params", "settings",
     "recommendations", "interactions", "history", *MORE_TABLES,
     "per_user", "undefined", "mean", "tolerance",
 }  # fmt: skip
-OF_USERS = ["recommendations", "interactions", "history", "baseline", "logs"]
+OF_USERS = ["recommendations", "interactions", "history", "baseline", "logs", "policy"]
 USER = ["case_id", "user_id"]
 # metrics whose values depend on the items of all users, also in a slice of them
 OF_THE_WHOLE = {"accuracy", "auc", "debiased", "fallout", "gauc", "hole", "judged", "mcc"}
@@ -104,9 +106,9 @@ class Case:
     def rows(self) -> dict[str, list[Any]]:
         """Return the tables as rows."""
         item = int if self.given.get("ids") == "integer" else str
-        found: dict[str, list[Any]] = {
-            "recommendations": recommendation_rows(self.given["recommendations"], item)
-        }
+        found: dict[str, list[Any]] = {}
+        if "recommendations" in self.given:
+            found["recommendations"] = recommendation_rows(self.given["recommendations"], item)
         for name in ("interactions", "history"):
             if name in self.given:
                 found[name] = interaction_rows(self.given[name], item)
@@ -124,6 +126,7 @@ class Case:
             whole = {name: given.get(name) for name in (*OF_USERS, "largest_k", "settings")}
             return repr((common, whole))
         common |= {"order": self.order, "rows": self.order_of_rows}
+        common["of_rounds"] = CATALOG.metrics[self.metric].grain == "round"  # which come alone
         shapes: dict[str, Any] = {n: shape(rows[n]) for n in OF_USERS if n in rows}
         repeated = [name for name, of_table in rows.items() if repeats(of_table)]
         if repeated or "items" in given or "aspects" in given:
@@ -191,7 +194,9 @@ def frames(cases: Sequence[Case]) -> dict[str, pd.DataFrame]:
     if not cases[0].order_of_rows:
         # only rank or score may give the order, so the rows come the other way round
         rows = {name: of_table[::-1] for name, of_table in rows.items()}
-    found = {"recommendations": recommendation_frame(rows.pop("recommendations"), order)}
+    found: dict[str, pd.DataFrame] = {}
+    if "recommendations" in rows:
+        found["recommendations"] = recommendation_frame(rows.pop("recommendations"), order)
     if "interactions" in rows:
         found["interactions"] = interaction_frame(rows.pop("interactions"))
     found |= further_frames(order, **rows)

@@ -108,14 +108,23 @@ def aspect_rows(aspects: Mapping[str, Any], item: Callable[[str], Any] = str) ->
 
 
 def log_rows(lists: Mapping[str, str], item: Callable[[str], Any] = str) -> list[Decision]:
-    """Read {"u1": "a:1 b:0"} (rewards) or {"u1": "a:1@0.5 b:0@0.25"} (and propensities)."""
+    """Read {"u1": "a:1 b:0"} (rewards) or {"u1": "a:1@0.5 b:0@0.25"} (and propensities).
+
+    "a:1@0.5/0.75#2" also has the target propensity and the position, and "a:1#2" the position.
+    """
     rows: list[Decision] = []
     for user, text in lists.items():
         for entry in text.split():
             name, _, decision = entry.partition(":")
+            decision, _, position = decision.partition("#")
+            decision, _, target = decision.partition("/")
             reward, _, propensity = decision.partition("@")
-            row = (user, item(name), float(reward))
-            rows.append((*row, float(propensity)) if propensity else row)
+            row: Decision = (user, item(name), float(reward))
+            if position:
+                more = (float(part) if part else None for part in (propensity, target))
+                rows.append((*row, *more, int(position)))
+            else:
+                rows.append((*row, float(propensity)) if propensity else row)
     return rows
 
 
@@ -171,6 +180,7 @@ def further_frames(
     aspects: Sequence[Aspect] | None = None,
     baseline: Sequence[Recommendation] | None = None,
     logs: Sequence[Decision] | None = None,
+    policy: Sequence[Decision] | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Return frames of the tables that are given, beside recommendations and interactions."""
     frames: dict[str, pd.DataFrame] = {}
@@ -184,5 +194,11 @@ def further_frames(
     if baseline is not None:
         frames["baseline"] = recommendation_frame(baseline, order)
     if logs is not None:
-        frames["logs"] = named_frame(logs, "user_id", "item_id", "reward", "propensity")
+        names = ("user_id", "item_id", "reward", "propensity", "target_propensity", "position")
+        frame = named_frame(logs, *names).dropna(axis="columns", how="all")
+        if "target_propensity" in frame:  # of slates: one for each user
+            frame["round_id"] = frame["user_id"].astype(str)
+        frames["logs"] = frame
+    if policy is not None:
+        frames["policy"] = named_frame(policy, "user_id", "item_id", "probability", "predicted")
     return frames

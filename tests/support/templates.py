@@ -35,6 +35,7 @@ from sqlmetrics.plan.per_user import per_user, per_user_long
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results, results_of
+from sqlmetrics.plan.rounds import planner_of
 from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
 from sqlmetrics.plan.split import DROPS, EVENTS, ROUNDINGS, Events, Rule
 from sqlmetrics.plan.summary import summary
@@ -84,7 +85,7 @@ TEMPLATES: list[Template] = [
     *ALTERNATIVES,
 ]
 # templates in place of stages: of the truth for slices of items, of lists for populations
-INSTEAD = ("by_item", "by_user")
+INSTEAD = ("by_item", "by_round", "by_user")
 MODEL_NAMES = set(Keys(model="als").context)  # what several models change
 NUMBERS: dict[str, list[float | None]] = {
     "relevant_from": [None, float("-inf"), -1, 2.5],
@@ -120,6 +121,7 @@ NUMBERS: dict[str, list[float | None]] = {
     "warm_from": [20],
     "groups": [4],
     "head_share": [0.2],
+    "lambda": [0.5],
 }
 RECURSIVE = ("duckdb", "clickhouse", "datafusion", "postgres")  # with windows in the recursion
 READS_COLUMNS = {"comparable_times", "has", "has_user", "need", "need_time", "rank_is_whole"}
@@ -164,12 +166,21 @@ RICH = {
     "users": {"country": "VARCHAR", "weight": "DOUBLE"},
     "aspects": {"aspect": "VARCHAR"},
     "baseline": {"score": "DOUBLE"},
-    "logs": {"reward": "INTEGER", "propensity": "DOUBLE"},
+    "logs": {
+        "round_id": "BIGINT",
+        "reward": "INTEGER",
+        "propensity": "DOUBLE",
+        "target_propensity": "DOUBLE",
+        "position": "BIGINT",
+        "examination": "DOUBLE",
+    },
+    "policy": {"round_id": "BIGINT", "probability": "DOUBLE", "predicted": "DOUBLE"},
 }
 POOR: dict[str, dict[str, str]] = {
     **{name: {} for name in RICH},
     "recommendations": {"rank": "DOUBLE"},
     "logs": {"reward": "INTEGER"},
+    "policy": {"probability": "DOUBLE"},
 }
 
 
@@ -421,6 +432,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
     yield from plans_of_runs()
     yield from plans_of_clusters()
     yield from plans_of_audits()
+    yield from plans_of_rounds()
     yield from plans_of_splits()
 
 
@@ -605,6 +617,31 @@ def plans_of_audits() -> Iterator[tuple[str, Plan]]:
         assert results.audit is not None
         for plan in (*results.audit.unpaired, *results.audit.unjudged):
             yield f"check {where}", plan
+
+
+def plans_of_rounds() -> Iterator[tuple[str, Plan]]:
+    """Yield plans of metrics of rounds: by a column of the logs, of a policy and of two."""
+    for has_models in (False, True):
+        plans = planner()
+        model = {"model": "VARCHAR"} if has_models else {}
+        logs = {name: kind for name, kind in RICH["logs"].items() if name != "target_propensity"}
+        tables = {
+            "logs": table("logs", {**KEYS, **logs}),
+            "policy": table("policy", {**KEYS, **model, **RICH["policy"]}),
+            "users": plans.tables["users"],
+        }
+        plans = replace(plans, tables=tables, several_models=has_models)
+        requests = wanted(plans, "ipw", "snipw", "sndr", "ess", k=[None])
+        of_rounds = planner_of(plans, requests)
+        for sliced in (None, ["logs.reward"], ["country"]):
+            slices = slicing(of_rounds, sliced) if sliced else None
+            results = results_of(of_rounds, requests, slicing=slices)
+            yield f"rounds {sliced} {has_models=}", summary(results)
+            if has_models:
+                few = results.narrowed(requests[:3])
+                yield f"comparison of rounds {sliced}", comparison(few, "als", "t")
+        rows = plans.rendered("n_rows", {"counted_rows": plans.node("logs", STANDARD.values())})
+        yield "number of rows", Plan(rows)
 
 
 def plans_of_records() -> Iterator[tuple[str, Plan]]:
