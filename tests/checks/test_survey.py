@@ -934,6 +934,17 @@ def test_a_sampled_model_beside_another() -> None:
     assert [row["model"] for row in finding.examples] == ["a"]
 
 
+def test_tables_of_scores_are_samples_if_lists_have_as_many_other_items() -> None:
+    """Of each user, one relevant document and two others; then the last user has one other less."""
+    rows = [(user, user + place, int(place == 0), -place) for user in TWENTY for place in range(3)]
+    columns = ["user_id", "item_id", "relevance", "score"]
+    for dropped, sampled in [(0, True), (1, False)]:
+        table = pd.DataFrame(rows[: len(rows) - dropped], columns=columns)
+        with sm.Evaluator(scored=table) as evaluator:
+            checks = {finding.check for finding in findings_of(evaluator, "ndcg", 1)}
+        assert ("recommendations_sampled" in checks) == sampled
+
+
 @pytest.mark.parametrize("settings", [{"no_recommendations": "drop"}, {"audience": "both"}])
 def test_users_who_are_left_out_are_no_finding(settings: dict[str, str]) -> None:
     tables = {"interactions": pairs((1, 11), (7, 14), (8, 14)), "settings": settings}

@@ -452,6 +452,25 @@ def test_no_report_of_several_conventions_or_by_spark() -> None:
             session.engine = engine
 
 
+@pytest.mark.filterwarnings("ignore::sqlmetrics.DataWarning")
+def test_a_leak_of_a_split_is_named() -> None:
+    """Leave-last-one-out: a row of user 1 is held out at 5, and the history goes on until 7."""
+    truth = pd.DataFrame({"user_id": [1, 2], "item_id": ["a", "b"], "timestamp": [5, 9]})
+    past = pd.DataFrame({"user_id": [1, 2, 2], "item_id": ["b", "b", "a"], "timestamp": [1, 2, 7]})
+    lists = {1: ["a", "b"], 2: ["b", "a"]}
+    told = {}
+    for times in (past, past.assign(timestamp=[1, 2, 3])):
+        with sm.Evaluator(lists, truth, history=times) as evaluator:
+            content = evaluator.report("ndcg@2").content
+        told[len(told)] = {warned.check: warned for warned in content.warnings}
+    leaks, clean = told.values()
+    assert leaks["truth_before_end_of_history"].level == "warning"
+    assert "1 of 2 rows are earlier than the last row of the history, and 0 are" in (
+        leaks["truth_before_end_of_history"].found
+    )
+    assert "truth_before_end_of_history" not in clean
+
+
 def test_what_is_missing_is_said() -> None:
     with Evaluator(None, TRUTH) as one, pytest.raises(MissingTableError, match="recommend"):
         one.report()

@@ -354,14 +354,14 @@ def refusal(
         )
     if template.name == "relevant" and poor and (choice["relevant_from"] or 0) > 1:
         return DataError, "relevant_from is 2.5"
+    threshold = choice.get("relevant_from", 0)
+    if choice.get("gain") == "exponential_from" and (threshold is None or threshold < 0):
+        return UsageError, "needs a relevant_from of 0 or more"
     for found in REFUSED.finditer(template.body):
         only_with = REFUSED_ONLY_WITH.get((template.name, found["name"]), {})
         refuses = all(choice[name] in values for name, values in only_with.items())
         if refuses and f'"{choice[found["name"]]}"' in found["values"].split(", "):
             return UsageError, "has no meaning for"
-    threshold = choice.get("relevant_from", 0)
-    if choice.get("gain") == "exponential_from" and (threshold is None or threshold < 0):
-        return UsageError, "needs a relevant_from of 0 or more"
     if template.name == "sampled_users" and choice["sample_users"] is None:
         return DataError, "needs sample_users"
     if template.name == "diverse_ideal" and isinstance(template, Alternative):
