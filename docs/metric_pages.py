@@ -41,6 +41,17 @@ OPTIONS = {
     "baseline": ("--baseline", f"{DATA}/recommendations_popular.parquet"),
     "logs": ("--logs", f"{DATA}/logs.parquet"),
 }
+# the tables of metrics whose columns the example data does not have, by name
+_ROUNDS = pd.DataFrame(
+    {"round_id": [1], "user_id": [1], "item_id": [1], "reward": [1], "propensity": [0.5]}
+)
+_POLICY = pd.DataFrame({"round_id": [1], "item_id": [1], "probability": [1.0], "predicted": [0.5]})
+_LISTS = pd.DataFrame({"user_id": [1], "item_id": [1], "rank": [1]})
+BY_NAME = {
+    "rounds": {"logs": _ROUNDS, "policy": _POLICY},
+    "slates": {"logs": _ROUNDS.assign(target_propensity=0.5, position=1)},
+    "logged": {"recommendations": _LISTS, "logs": _ROUNDS.assign(position=1)},
+}
 LABELS = {
     "averaged over": "averaged over",
     "if empty": "users without a hit or a list",
@@ -186,13 +197,23 @@ def _settings(metric: Metric) -> str:
 def _sql(catalog: Catalog, metric: Metric, evaluator: sm.Evaluator) -> str:
     needed = [one.partition(" ")[0] for one in tables_needed(catalog, metric)]
     options = " \\\n    ".join(" ".join(OPTIONS[name]) for name in OPTIONS if name in needed)
-    statement = evaluator.sql([f"{metric.name}@10"])
+    spec, data = f"{metric.name}@10", "the example data"
+    if metric.audience in BY_NAME:
+        tables = BY_NAME[metric.audience]
+        spec, data = spec if metric.grain == "user" else metric.name, "tables of these names"
+        flags = {"recommendations": "-r", "logs": "--logs", "policy": "--policy"}
+        options = " ".join(f"{flags[name]} {name}.parquet" for name in tables)
+        named = {name: sm.TableName(name, frame) for name, frame in tables.items()}
+        with sm.Evaluator(**named) as other:
+            statement = other.sql([spec])
+    else:
+        statement = evaluator.sql([spec])
     return (
         f"## SQL\n\nThe query of the metric reads [named queries]"
         "(../explanation/statements.md#printed-statements) that all metrics share:\n\n"
         f"```sql\n{metric_query(catalog, metric).rstrip()}\n```\n\n"
-        '<details markdown="1">\n<summary>The whole statement for the example data</summary>\n\n'
-        f"```sh\nsqlmetrics sql {metric.name}@10 \\\n    {options}\n```\n\n"
+        '<details markdown="1">\n<summary>The whole statement for ' + data + "</summary>\n\n"
+        f"```sh\nsqlmetrics sql {spec} \\\n    {options}\n```\n\n"
         f"```sql\n{statement.rstrip()}\n```\n\n</details>\n"
     )
 
@@ -249,7 +270,7 @@ def _tables(case: dict[str, Any]) -> str:
         *(columns[name] for name in given),
         *(["value"] if values is not None else []),
     ]
-    parts = [table(header, rows) + "\n"]
+    parts = [table(header, rows) + "\n"] if rows else []
     for name in ("history", "items", "aspects", "baseline", "logs", "policy"):
         if name in case:
             rows = [[f"`{one}`", _entry(entry)] for one, entry in case[name].items()]

@@ -29,6 +29,7 @@ from tests.support.calls import no_propensities_expected
 from tests.support.evaluators import Evaluator
 from tests.support.paths import ROOT
 from tests.support.processes import PATIENCE
+from tests.support.worlds import OF_LISTS
 
 script = functools.partial(script_of, sm.Evaluator)
 CATALOG = Catalog.load()
@@ -36,7 +37,7 @@ READERS = (template_root() / "duckdb_macros" / "readers.sql").read_text()
 # every metric, and the aliases with settings of their own
 NAMES = [
     name
-    for metric in CATALOG.metrics.values()
+    for metric in OF_LISTS.values()
     for name in (metric.name, *(alias for alias, fixed in metric.aliases.items() if fixed))
 ]
 pytestmark = pytest.mark.filterwarnings("ignore::sqlmetrics.errors.SqlmetricsWarning")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sqlmetrics as sm
 from tests.support.calls import canonical
-from tests.support.worlds import CATALOG, CUTOFFS, VARIANTS, of_users, world
+from tests.support.worlds import CATALOG, CUTOFFS, OF_LISTS, VARIANTS, of_users, world
 
 PARTS = 6  # of the metrics: one part in a draw
 SEARCH = settings(
@@ -49,7 +49,7 @@ def family_of(spec: str) -> str:
 
 def part(number: int) -> st.SearchStrategy[list[str]]:
     """Draw a spec of each of these metrics; the simplest has no parameter."""
-    names = list(CATALOG.metrics)[number::PARTS]
+    names = list(OF_LISTS)[number::PARTS]
     of_metric = {name: [spec for spec in VARIANTS if family_of(spec) == name] for name in names}
     return st.tuples(*map(st.sampled_from, of_metric.values())).map(list)
 
@@ -175,7 +175,7 @@ def test_changes_of_the_question_that_change_no_value(
 
 
 def test_the_mean_of_users_is_the_mean() -> None:
-    specs = of_users(CATALOG.metrics)
+    specs = of_users(OF_LISTS)
     with sm.Evaluator(**world(1), check=False, threads=1) as evaluator:
         users, means = (
             evaluator.per_user(specs, k=[1, 5], long=True),
