@@ -95,9 +95,9 @@ def public(method: _Method) -> _Method:
         with evaluator._session.calling():
             if "audit" in evaluator.tables and method.__name__ not in _AUDITED:
                 raise UsageError(
-                    Argument("audit"), " corrects the values of evaluate and compare; ",
-                    f"{method.__name__} would leave it out",
-                )  # fmt: skip
+                    Argument("audit"),
+                    " corrects the values of evaluate and compare; remove it for other results",
+                )
             if not takes_all:
                 _check_arguments(method.__name__, kwargs)
             return method(evaluator, *args, **kwargs)
