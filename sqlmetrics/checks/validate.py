@@ -23,6 +23,7 @@ from sqlmetrics.errors import (
 )
 from sqlmetrics.metrics.front_matter import Check
 from sqlmetrics.metrics.spec import Value, value_text
+from sqlmetrics.plan.audit import READ_AS_INTERACTIONS
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.request import Audited, Reads, Sliced
@@ -146,7 +147,7 @@ def check_audit(engine: Engine, audit: Audited, passed: set[str], trusted: bool)
     try:
         check_run(engine, audit.planner, audit.reads, (), passed, trusted)
     except DataError as error:
-        raise error.with_text("\nThis applies to audit, which is read as interactions.") from error
+        raise error.with_text(f"\n{READ_AS_INTERACTIONS}") from error
     for plans, problem, remedy in (
         (
             audit.unjudged,

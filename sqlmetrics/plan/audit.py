@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sqlmetrics.errors import UsageError
+from sqlmetrics.errors import MissingTableError, UsageError
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.values import Column, Wide, WideTable, wide_tables
@@ -24,6 +24,7 @@ from sqlmetrics.sql.query_graph import Node, Plan, new_name
 from sqlmetrics.texts.messages import Argument
 
 TABLE = "audit"
+READ_AS_INTERACTIONS = "This applies to audit, which is read as interactions."
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,11 @@ class Audit:
 
         reader = planner.once((TABLE,), auditing)
         users = reader.node("interaction_profile", requests[0].values)
-        return cls(reader, users, labels, wide_tables(reader, requests), tuple(requests))
+        try:
+            people = wide_tables(reader, requests)
+        except MissingTableError as error:
+            raise error.with_text(f"\n{READ_AS_INTERACTIONS}") from None
+        return cls(reader, users, labels, people, tuple(requests))
 
     @property
     def both(self) -> Wide:

@@ -259,6 +259,16 @@ def test_requests_that_are_refused(call: Any, words: str) -> None:
     assert words in str(caught.value)
 
 
+def test_an_audit_without_a_column_that_a_metric_reads_is_refused() -> None:
+    people = PAIRS.drop(columns="relevance")
+    with (
+        Evaluator(PAIR_LISTS, PAIRS, audit=people) as given,
+        pytest.raises(UsageError, match="metric err needs the column relevance") as caught,
+    ):
+        given.evaluate("err@1")
+    assert "This applies to audit, which is read as interactions." in str(caught.value)
+
+
 def test_several_runs_are_refused() -> None:
     runs = {"a": {"1": PAIR_LISTS, "2": PAIR_LISTS}}
     with (
