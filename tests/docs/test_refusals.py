@@ -227,7 +227,7 @@ REQUESTS = {
     ),
     "front matter with an unknown value": (
         f"evaluate {GOOD} late@2 --templates untitled",
-        "grain must be 'user' or 'run'",
+        "grain must be 'user', 'round' or 'run'",
     ),
     "a template of an unknown stage": (f"evaluate {GOOD} late@2 --templates wrong", "hit"),
     "a template that is torn": (f"evaluate {GOOD} late@2 --templates open", "late.sql.j2"),
