@@ -100,7 +100,7 @@ def test_explain_lenskit_to_standard_at_one_and_with_a_worse_list() -> None:
     assert frame["value"].tolist()[-1] == 0.5
 
 
-@pytest.mark.parametrize("name", NAMES[1:])
+@pytest.mark.parametrize("name", [n for n in NAMES[1:] if n not in ("fairranktune", "rbo")])
 def test_the_ends_are_the_two_numbers_and_the_steps_add_up(name: str) -> None:
     """Both ways, for every metric of the default set that the convention covers, and two models."""
     with Evaluator(**TWO_MODELS, threads=1, convention=[name, "standard"]) as both:

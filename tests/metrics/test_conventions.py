@@ -169,6 +169,8 @@ def test_several_in_one_call_equal_each_alone(every: sm.Evaluator) -> None:
     for name in NAMES:
         settings = Settings(CATALOG, Convention.load(name), {})
         specs = [spec for spec in SPECS if settings.covers(parse_spec(spec).metric)]
+        if not specs:
+            continue  # fairranktune and rbo have other metrics
         with Evaluator(**TWO_MODELS, convention=name) as alone:
             expected = alone.evaluate(specs, k=[1, 3])
             of_users = alone.per_user(specs, k=[1, 3], long=True)

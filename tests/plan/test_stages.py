@@ -62,6 +62,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "hits_by_misses": ("partial_auc", 2),
     "ideal_depths": ("compat", 2),
     "ideal_groups": ("expected_exposure", 2),
+    "hit_ideals": ("ndcg(gain=linear, ideal=hits_of_list)", 2),
     "ideal_hits": ("compat", 2),
     "ideal_lists": ("ndcg(gain=linear)", 2),
     "interaction_profile": ("mrr", 2),
