@@ -11,16 +11,16 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.metrics.catalog import Catalog
 from tests.support.evaluators import Evaluator
 from tests.support.paths import DATA
+from tests.support.worlds import OF_LISTS
 
 LISTS = {"ann": ["apple", "bread", "cake", "date"], "bob": ["date"], "O'Neil": ["cake"]}
 RELEVANT = {"ann": ["bread", "date", "fig"], "bob": ["apple"], "eve": ["apple"]}
 ITEMS = pd.DataFrame(
     {"item_id": ["apple", "bread", "fig"], "title": ["An apple", "Some bread", "A fig"]}
 )
-OF_USERS = [name for name, one in Catalog.load(()).metrics.items() if one.grain == "user"]
+OF_USERS = [name for name, one in OF_LISTS.items() if one.grain == "user"]
 
 
 @pytest.fixture(scope="module")
