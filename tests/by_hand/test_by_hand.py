@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.by_hand import QUERIES, evaluator
 from tests.support.paths import DATA
-from tests.support.worlds import OF_LISTS, world
+from tests.support.worlds import CATALOG, world
 
 # of random tables: how many users and items; the fewer items, the more hits and the higher coverage
 RANDOM = {"sparse": (40, 150), "dense": (120, 30)}
@@ -47,6 +47,32 @@ def write_random(folder: Path, users: int, n_items: int) -> None:
         frame.to_parquet(folder / f"{name}.parquet", index=False)
 
 
+def write_policies(folder: Path) -> None:
+    """Write a policy that may show every logged item, and the logs as slates, one per user."""
+    connection = duckdb.connect()
+    connection.execute(f"""
+        COPY (
+            WITH offered AS (SELECT DISTINCT user_id, item_id FROM '{folder}/logs.parquet')
+            SELECT
+                user_id,
+                item_id,
+                (1 + item_id % 5) / sum(1 + item_id % 5) OVER (PARTITION BY user_id) AS probability,
+                item_id % 7 / 7 AS predicted
+            FROM offered
+        ) TO '{folder}/policy.parquet'
+    """)
+    connection.execute(f"""
+        COPY (
+            SELECT
+                user_id AS round_id, user_id, item_id, reward, propensity,
+                row_number() OVER (PARTITION BY user_id ORDER BY item_id) AS position,
+                propensity * (0.6 + item_id % 5 / 10) AS target_propensity
+            FROM '{folder}/logs.parquet'
+        ) TO '{folder}/slates.parquet'
+    """)
+    connection.close()
+
+
 @pytest.fixture(scope="module", params=WORLDS)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     found: Path = tmp_path_factory.mktemp(request.param)
@@ -54,6 +80,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         write_examples(found)
     else:
         write_random(found, *RANDOM[request.param])
+    write_policies(found)
     return found
 
 
@@ -154,6 +181,5 @@ def test_queries_by_hand_return_the_rows_of_the_package(
     assert differences(columns, of_printed, rows) == []
 
 
-def test_every_metric_of_lists_has_a_query() -> None:
-    """Those of rounds are compared with numbers of another library, in test_off_policy."""
-    assert OF_LISTS.keys() <= QUERIES.keys()
+def test_every_metric_has_a_query() -> None:
+    assert CATALOG.metrics.keys() <= QUERIES.keys()

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Iterable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import sqlglot
 
@@ -17,6 +18,18 @@ from tests.support.by_hand import QUERIES, evaluator
 from tests.support.paths import DATA
 
 SOURCES = {"recommendations": "recommendations_als", "baseline": "recommendations_popular"}
+# tables that the examples do not have
+SCHEMAS = {
+    "policy": pa.schema({
+        "user_id": pa.int64(), "item_id": pa.int64(), "probability": pa.float64(),
+        "predicted": pa.float64(),
+    }),
+    "slates": pa.schema({
+        "round_id": pa.int64(), "user_id": pa.int64(), "item_id": pa.int64(),
+        "reward": pa.int32(), "propensity": pa.float64(), "position": pa.int64(),
+        "target_propensity": pa.float64(),
+    }),
+}  # fmt: skip
 # without recursion, the greedy order of the ideal list takes a query per position; cwl, epc, efd
 # and err_ia number the ranks, which takes a series of numbers
 LONG_WITHOUT_RECURSION = {"alpha_ndcg", "cwl", "efd", "epc", "err_ia"}
@@ -31,8 +44,10 @@ def nodes(sql: str, dialect: str = "duckdb") -> int:
 
 
 def source(table: str, dialect: str) -> Any:
-    path = DATA / f"{SOURCES.get(table, table)}.parquet"
-    return str(path) if dialect == "duckdb" else sm.TableName(f"shop.{table}", path)
+    rows: Any = str(DATA / f"{SOURCES.get(table, table)}.parquet")
+    if table in SCHEMAS:
+        rows = SCHEMAS[table].empty_table()
+    return rows if dialect == "duckdb" else sm.TableName(f"shop.{table}", rows)
 
 
 def weights(dialect: str, names: Iterable[str]) -> dict[str, float]:

@@ -5,6 +5,7 @@ A file begins with a comment in TOML, which says what is asked:
     metrics    as in `evaluate`
     tables     the tables that the query reads
     settings, convention, by, ci    as in `evaluate`, if they are not the default
+    files      the files of tables, where their names differ: { logs = "slates" }
     models     names of models, each in a file recommendations_NAME.parquet
     per_user   true: the rows of `per_user`
 
@@ -23,7 +24,9 @@ import sqlmetrics as sm
 from tests.support.paths import TESTS
 
 FOLDER = TESTS / "by_hand"
-KEYS = {"metrics", "tables", "settings", "convention", "by", "ci", "models", "per_user"}
+KEYS = {
+    "metrics", "tables", "files", "settings", "convention", "by", "ci", "models", "per_user",
+}  # fmt: skip
 
 
 @dataclass
@@ -47,7 +50,9 @@ QUERIES = {path.stem: Query.read(path) for path in sorted(FOLDER.glob("*.sql"))}
 
 def evaluator(asked: Mapping[str, Any], of: Callable[[str], Any]) -> sm.Evaluator:
     """Open the tables that a query asks for; `of` returns a table by the name of its file."""
-    tables: dict[str, Any] = {name: of(name) for name in asked["tables"]}
+    tables: dict[str, Any] = {
+        name: of(asked.get("files", {}).get(name, name)) for name in asked["tables"]
+    }
     if "models" in asked:
         tables["recommendations"] = {
             model: of(f"recommendations_{model}") for model in asked["models"]

@@ -1,0 +1,23 @@
+/*
+metrics = ["importance_weight"]
+tables = ["logs", "policy"]
+*/
+WITH rounds AS (
+    -- one row per round
+    SELECT reward, probability / propensity AS weight
+    FROM read_parquet('logs.parquet') AS logs
+    LEFT JOIN read_parquet('policy.parquet') AS policy USING (user_id, item_id)
+), terms AS (
+    SELECT weight AS term FROM rounds
+), summary AS (
+    SELECT avg(term) AS value, count(*) AS n_users, stddev_samp(term) AS std FROM terms
+)
+SELECT
+    'importance_weight' AS metric,
+    CAST(NULL AS BIGINT) AS k,
+    value,
+    n_users,
+    std,
+    value - 1.959963984540054 * std / sqrt(n_users) AS ci_low,
+    value + 1.959963984540054 * std / sqrt(n_users) AS ci_high
+FROM summary
