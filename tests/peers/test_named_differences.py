@@ -195,8 +195,8 @@ def test_overlap_with_an_empty_baseline_is_rejected() -> None:
 @pytest.mark.parametrize(
     ("convention", "words"),
     [
-        ("trec_eval", "set_map"),
-        ("ir_measures", "with judged_only=True; SetAP"),
+        ("trec_eval", "Rprec_mult"),
+        ("ir_measures", "with judged_only=True; gains of nDCG"),
         ("rectools", 'insufficient_handling="exclude"'),
         ("jurity", "every distance of scikit-learn"),
         ("lenskit", "a missing rating"),

@@ -70,8 +70,8 @@ def test_slices_and_checks_read_further_columns(tmp_path: Path) -> None:
 BROKEN = {
     "a column that a stage does not have": (
         {"first": "SELECT {{ keys }}, k,\n  max(hit_no) AS value -- x\nFROM hits GROUP BY 1, 2"},
-        r"first\.sql\.j2, line 5: hits has no column 'hit_no'; did you mean 'hit_number'\? It has "
-        r"user_id, item_id, rank, .*, n_recommended, k$",
+        r"first\.sql\.j2, line 5: hits has no column 'hit_no'; did you mean 'hit_number' or "
+        r"'n_hits'\? It has user_id, item_id, rank, .*, n_recommended, k$",
     ),
     "k of a stage without cutoffs": (
         {"first": "SELECT {{ keys }}, k, 1 AS value FROM ranked GROUP BY {{ keys }}, k"},
