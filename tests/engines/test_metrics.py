@@ -20,11 +20,20 @@ from sqlmetrics import Evaluator, TableName, UsageError
 from sqlmetrics.metrics.catalog import Catalog
 from tests.engines.comparing import check, in_order, rows_of
 from tests.engines.runners import ENGINES, Engine
-from tests.engines.worlds import MODELS, WORLDS, World
+from tests.engines.worlds import MODELS, WORLDS, World, rounds, slates
 
 RECORD = Path(__file__).with_name("executed.json")
 Rows = list[dict[str, Any]]
-METRICS = list(Catalog.load(()).metrics)
+METRICS = [name for name, metric in Catalog.load(()).metrics.items() if metric.grain != "round"]
+# metrics of rounds, by the tables that they read
+OF_ROUNDS = {
+    rounds: [
+        "ipw", "snipw", "beta_ipw", "dm", "dr", "sndr", "replay", "ess", "importance_weight",
+        "matched_rounds", "ipw(weights=shrink,lambda=2)", "dr(weights=switch,lambda=1)",
+        "dr(weights=subgaussian,lambda=0.5)", "snipw(max_weight=1)",
+    ],
+    slates: ["iips", "rips", "iips(divisor=weights)", "rips(divisor=weights)"],
+}  # fmt: skip
 CUTOFFS = [1, 3, 10]
 VARIANTS = [
     "ndcg(gain=exponential)@5",
@@ -308,6 +317,17 @@ def test_options(filled: Engine, world: World, options: dict[str, Any]) -> None:
     if filled.dialect == "datafusion" and options.get("ci") == "bootstrap":
         refused = "no exact quantile"
     compare(filled, world, metrics, refused=refused, **options)
+
+
+@pytest.mark.filterwarnings("ignore:.* clusters:sqlmetrics.SqlmetricsWarning")
+@pytest.mark.parametrize("make", OF_ROUNDS)
+@pytest.mark.parametrize("options", [{}, {"cluster": "user_id"}, {"by": "device"}], ids=str)
+def test_rounds(engine: Engine, make: Any, options: dict[str, Any]) -> None:
+    logged = make()
+    if "by" in options and make is slates:
+        options = {"by": "user_id"}
+    engine.load(logged.stored())
+    compare(engine, logged, OF_ROUNDS[make], **options)
 
 
 @pytest.mark.parametrize("world", ["awkward"], indirect=True)

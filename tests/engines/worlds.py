@@ -55,10 +55,10 @@ def _tables(user: Any, item: Any) -> dict[str, pa.Table]:
             "user_id item_id", [(user(u), item(i)) for u, i in pairs([*USERS, 98, 99], [1, 3, 25])]
         ),
         "logs": _table(
-            "user_id item_id reward propensity",
+            "user_id item_id reward propensity position",
             [
-                (user(u), item(i), draw.choice([0, 0, 1]), draw.choice([0.1, 0.25, 0.5]))
-                for u, i in pairs(USERS[:30], [8])
+                (user(u), item(i), draw.choice([0, 0, 1]), draw.choice([0.1, 0.25, 0.5]), n % 8 + 1)
+                for n, (u, i) in enumerate(pairs(USERS[:30], [8]))
             ],
         ),
         "items": _table(
@@ -93,16 +93,16 @@ class World:
         """Return the tables by their names in an engine."""
         return {self.names[name]: table for name, table in self.tables.items()}
 
+    def source(self, name: str, quoted: Any) -> Any:
+        """Return a table, or, with `quoted`, its name in an engine."""
+        table = self.tables[name]
+        return table if quoted is None else TableName(quoted(self.names[name]), like=table)
+
     def evaluator(self, quoted: Any = None) -> Evaluator:
         """Make an evaluator of the tables, or, with `quoted`, of their names in an engine."""
-
-        def source(name: str) -> Any:
-            table = self.tables[name]
-            return table if quoted is None else TableName(quoted(self.names[name]), like=table)
-
         return Evaluator(
-            {model: source(model) for model in MODELS},
-            **{name: source(name) for name in TABLES},
+            {model: self.source(model, quoted) for model in MODELS},
+            **{name: self.source(name, quoted) for name in TABLES},
             columns={"features": "f1,f2", **self.columns},
             where=self.where,
             check=False,  # it warns of random tables
@@ -143,3 +143,47 @@ def awkward() -> World:
 
 
 WORLDS = {"plain": plain, "awkward": awkward}
+
+
+@dataclass(frozen=True)
+class Logged(World):
+    """Logs of another policy, and policies to evaluate, if the logs have none."""
+
+    def evaluator(self, quoted: Any = None) -> Evaluator:
+        """Make an evaluator of the tables, or, with `quoted`, of their names in an engine."""
+        tables = {name: self.source(name, quoted) for name in self.tables}
+        return Evaluator(**tables, check=False)
+
+
+def rounds() -> Logged:
+    """Two policies, and rounds of users who come again."""
+    draw = random.Random(8)
+    logs = [
+        (n, draw.choice(USERS), draw.choice("abc"), draw.choice([0, 1]), draw.choice([0.2, 0.5]),
+         draw.choice(["web", "app"]))
+        for n in range(60)
+    ]  # fmt: skip
+    policy = [
+        (model, n, item, share, draw.choice([0.25, 0.5, 0.75]))
+        for model, shares in {"bold": (0.5, 0.5), "shy": (0.125, 0.875)}.items()
+        for n in range(60)
+        for item, share in zip(draw.sample("abc", 2), shares, strict=True)
+    ]
+    tables = {
+        "logs": _table("round_id user_id item_id reward propensity device", logs),
+        "policy": _table("model round_id item_id probability predicted", policy),
+    }
+    return Logged(tables, {"logs": "My rounds", "policy": "My policy"})
+
+
+def slates() -> Logged:
+    """Slates of one to four items, with the probabilities of both policies."""
+    draw = random.Random(9)
+    logs = [
+        (n, n % 7, f"i{draw.randrange(9)}", draw.choice([0, 1]), 0.5, position,
+         draw.choice([0.0, 0.25, 0.5, 1.0]))
+        for n in range(30)
+        for position in range(1, draw.randrange(2, 6))
+    ]  # fmt: skip
+    names = "round_id user_id item_id reward propensity position target_propensity"
+    return Logged({"logs": _table(names, logs)}, {"logs": "My slates"})
