@@ -184,7 +184,7 @@ def _compare_runs(
         single = frame.loc[frame["n_runs"] < 2, "model"].tolist()
         single += frame.loc[frame["baseline_runs"] < 2, "baseline"].tolist()
         session.warn([Message(
-            f"{listed(dict.fromkeys(single))} has a single run, so that differences are not tested"
+            f"{listed(dict.fromkeys(single))} with a single run: differences are not tested"
         )])  # fmt: skip
     return gating.passed(session, frame, gates, COMPARISON)
 

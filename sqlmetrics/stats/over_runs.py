@@ -154,6 +154,14 @@ def variance_parts(per_user: pd.DataFrame) -> pd.DataFrame:
         )
     names = list(per_user.columns)
     metrics = names[names.index("run") + 1 :]
+    keys = names[: names.index("run") + 1]
+    texts = [name for name in metrics if not pd.api.types.is_numeric_dtype(per_user[name])]
+    if texts or per_user.duplicated(keys).any():
+        raise UsageError(
+            "variance_parts needs one row per user and run"
+            + (f", without the columns {', '.join(texts)}" if texts else ""),
+            remedy="compute the values by per_user(metrics, by='run'), without other slices",
+        )
     leading = [name for name in ("model", "convention") if name in names]
     users = [name for name in names[: names.index("run")] if name not in leading]
     rows = []

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.metrics.catalog import Catalog
 from tests.engines.databases import LISTS, MRR, TRUTH, columns, evaluated, names
 from tests.engines.runners import Engine
 from tests.engines.worlds import awkward
 from tests.support.evaluators import Evaluator
+from tests.support.worlds import OF_LISTS
 
 # A read-only transaction may write a file, which is not undone with it. `plant` tries to create an
 # object; pg_catalog has functions with arguments that no other function may have.
@@ -262,7 +262,7 @@ def test_no_call_uses_an_object_of_another_role(server: Any, client: str, path: 
     ):
         assert len(evaluator.evaluate(["ndcg", "gini"], 5, by="country"))
         if client == "psycopg":  # the other clients send the same statements
-            assert len(evaluator.evaluate([*Catalog.load(()).metrics], 5))
+            assert len(evaluator.evaluate([*OF_LISTS], 5))
             assert len(evaluator.compare("recall@5", baseline="als"))
             assert len(evaluator.check())
             # as docs/explanation/trust.md says for printed statements

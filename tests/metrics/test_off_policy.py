@@ -9,6 +9,7 @@ from fractions import Fraction
 from statistics import NormalDist, mean
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -488,3 +489,26 @@ def test_the_statement_gives_the_values() -> None:
     connection.register("logs", LOGS)
     values = [row[2] for row in connection.execute(statement).fetchall()]
     assert values == pytest.approx([23 / 14, 115 / 113, 387 / 280], abs=1e-12)
+
+
+def test_weights_that_are_1_but_for_rounding_give_no_warning() -> None:
+    """A propensity of .1 in single precision is not that in double precision."""
+    n = 150
+    logs = pd.DataFrame({
+        "round_id": range(n), "user_id": range(n), "item_id": 1, "reward": 1,
+        "propensity": np.full(n, 0.1, dtype=np.float32), "target_propensity": 0.1,
+    })  # fmt: skip
+    with sm.Evaluator(logs=logs, check=True) as evaluator:  # warnings are errors here
+        (value,) = evaluator.evaluate("ipw")["value"]
+    assert value == pytest.approx(1, abs=1e-7)
+
+
+def test_slates_without_weight_count_as_slates() -> None:
+    logs = pd.DataFrame({
+        "round_id": [1, 2, 3], "user_id": [1, 2, 3], "item_id": 1, "position": 1,
+        "reward": [1, 1, 0], "propensity": 0.5, "target_propensity": [0, 0.5, 0.25],
+    })  # fmt: skip
+    with sm.Evaluator(logs=logs, check=False) as evaluator:
+        result = evaluator.evaluate(["iips(divisor=weights)", "rips(divisor=weights)"])
+    assert result["n_users"].tolist() == [3, 3]
+    assert result["value"].tolist() == pytest.approx([1 / 1.5, 1 / 1.5])

@@ -75,7 +75,7 @@ def test_equal_runs_and_single_runs() -> None:
         assert equal.compare("mrr", baseline="a", over="paired_runs")["p_value"].tolist() == [0]
     with (
         evaluator(runs) as single,
-        pytest.warns(SqlmetricsWarning, match="a has a single run, so that"),
+        pytest.warns(SqlmetricsWarning, match="a with a single run: differences"),
     ):
         row = single.compare("mrr", baseline="a", over="runs").iloc[0]
     assert row[["p_value", "ci_low", "ci_high"]].isna().all()
@@ -187,6 +187,8 @@ def test_parts_of_variance_of_per_user_values() -> None:
         (rows_of(A).drop(columns="run"), "a row per user and run"),
         (rows_of(A)[1:], "4 users and 3 runs with 11 values"),
         (rows_of([[0.5], [0.4]]), "2 users and 1 runs"),
+        (rows_of(A).assign(country="FR"), "without the columns country"),
+        (pd.concat([rows_of(A), rows_of(A)[:1]]), "one row per user and run"),
     ],
 )
 def test_tables_without_parts_of_variance(rows: pd.DataFrame, words: str) -> None:
