@@ -27,11 +27,10 @@ from pathlib import Path
 import loop
 import startup
 from data import Case
-from limit import ACCURACY, ALONE, CUTOFFS, JOIN, RANK_AND_JOIN, SETTINGS, query
+from limit import ACCURACY, CUTOFFS, JOIN, RANK_AND_JOIN, SETTINGS, TOGETHER, query
 from timing import cpu
 
 import sqlmetrics as sm
-from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.run.demo import write_demo
 
 STORED = Path(__file__).with_suffix(".json")
@@ -129,7 +128,7 @@ def of_all(folder: Path) -> Pair:
     lists, truth = demo / "recommendations_als.parquet", demo / "interactions.parquet"
     others = {name: demo / f"{name}.parquet" for name in ("history", "items", "aspects", "logs")}
     baseline = demo / "recommendations_popular.parquet"
-    metrics = [metric for metric in Catalog.load().metrics if metric not in ALONE]
+    metrics = TOGETHER
 
     def ours() -> object:
         with sm.Evaluator(

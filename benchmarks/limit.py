@@ -40,6 +40,12 @@ ACCURACY = [
 ]
 # metrics that compare the items of a list with each other
 ALONE = ["alpha_ndcg", "intra_list_diversity", "kendall_tau"]
+# all others, but for those of rounds and positions, whose logs have further columns
+TOGETHER = [
+    name
+    for name, metric in Catalog.load().metrics.items()
+    if name not in ALONE and (metric.in_all or metric.family != "logs")
+]
 # relevance 1 is judged but not relevant: pairs for AUC, differences for rank correlations
 SETTINGS = {"relevant_from": 2}
 
@@ -131,7 +137,7 @@ def measured_all(
 
         return action
 
-    together = names or [metric for metric in Catalog.load().metrics if metric not in ALONE]
+    together = names or TOGETHER
     alone = () if names else ALONE
     asked = {f"{len(together)} metrics": together, **{metric: [metric] for metric in alone}}
     if each:
