@@ -318,6 +318,10 @@ CASE WHEN 1 / {{ propensity }} > {{ max_weight }} THEN {{ max_weight }} ELSE 1 /
 {#- The weight of a round after a change of large weights. -#}
 {%- macro changed_weight(change, weight, max_weight, lambda) -%}
 {%- if change == "clip" -%} {{ cut_weight(weight, max_weight) }}
+{%- elif lambda is none -%}
+{{ refuse("weights=" ~ change ~ " needs the setting lambda, which has no default", settings=True) }}
+{%- elif change == "subgaussian" and lambda > 1 -%}
+{{ refuse("weights=subgaussian needs a lambda of at most 1", settings=True) }}
 {%- elif change == "switch" -%}
 CASE WHEN {{ weight }} <= {{ lambda }} THEN {{ weight }} ELSE 0 END
 {%- elif change == "shrink" -%}

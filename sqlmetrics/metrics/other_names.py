@@ -22,12 +22,18 @@ def specs_of(covers: Mapping[str, str]) -> dict[MetricSpec, MetricSpec]:
     return specs
 
 
+def _name_and_cutoff(name: str, before_cutoff: str) -> tuple[str, str]:
+    """Split a name such as `P_10`; both parts are empty if it does not end with a cutoff."""
+    base, _, k = name.rpartition(before_cutoff) if before_cutoff else ("", "", "")
+    return (base, k) if re.fullmatch("[0-9]+", k) else ("", "")
+
+
 def cutoff_apart(
     spec: MetricSpec, theirs: Collection[MetricSpec], before_cutoff: str
 ) -> MetricSpec:
     """Split a name such as `P_10` into the name of a metric of the system and its cutoff."""
-    name, _, k = spec.metric.rpartition(before_cutoff) if before_cutoff else ("", "", "")
-    if spec.cutoff is not None or MetricSpec(name) not in theirs or not re.fullmatch("[0-9]+", k):
+    name, k = _name_and_cutoff(spec.metric, before_cutoff)
+    if spec.cutoff is not None or MetricSpec(name) not in theirs:
         return spec
     return replace(spec, metric=name, cutoff=parse_cutoff(k))
 
@@ -76,12 +82,11 @@ def elsewhere(name: str) -> Message:
     """Return the metrics that conventions know under a name, as a hint; empty if there are none."""
     found: dict[str, list[str]] = {}
     for known in map(Convention.load, conventions()):
-        base, mark, k = name.rpartition(known.before_cutoff) if known.before_cutoff else ("",) * 3
-        is_cut = bool(mark) and k.isdecimal()
+        base, k = _name_and_cutoff(name, known.before_cutoff)
         for theirs, spec in (known.covers or {}).items():
             if _letters(theirs) == _letters(name):
                 found.setdefault(spec, []).append(known.name)
-            elif is_cut and theirs.lower() == base.lower():
+            elif theirs.lower() == base.lower():
                 found.setdefault(f"{spec}@{k}", []).append(known.name)
     if not found:
         return Message()

@@ -80,7 +80,7 @@ class Audit:
         homes = dict(self.labels.homes)
         for name, table in self.labels.tables.items():
             reads = {"labels": table.node, "audited": self.users}
-            values: dict[tuple[str, str], str] = {}  # the columns of both -> that of the result
+            values: dict[tuple[str, str], Column] = {}  # the columns of both -> that of the result
             columns: list[Column] = []
             selected: list[dict[str, str]] = []
             for request in self.requests:
@@ -91,18 +91,15 @@ class Audit:
                 reads[f"people_{source}"] = self.people.tables[source].node
                 pair = (column.name, of_people.name)
                 if pair not in values:
-                    values[pair] = new_name(column.name, values.values())
-                    people = f"{values[pair]}_people"
-                    columns += [
-                        replace(column, name=values[pair], people=people),
-                        replace(column, name=people, part="people"),
-                    ]
+                    own = new_name(column.name, {known.name for known in values.values()})
+                    people = f"{own}_people"
+                    values[pair] = replace(column, name=own, people=people)
+                    columns += [values[pair], replace(column, name=people, part="people")]
                     selected.append(
-                        {"name": values[pair], "labels": column.name, "people": people,
+                        {"name": own, "labels": column.name, "people": people,
                          "source": f"people_{source}", "value": of_people.name}
                     )  # fmt: skip
-                known = next(one for one in columns if one.name == values[pair])
-                homes[request.label] = name, known
+                homes[request.label] = name, values[pair]
             node = self.planner.rendered(
                 "audited_values", reads, name=f"{name}_and_audit", of_both=selected,
                 sources=[source for source in reads if source.startswith("people_")],

@@ -179,7 +179,7 @@ class Sliced:
 
 @dataclass(frozen=True)
 class Audited:
-    """What is checked of an audit.
+    """What an audit has to check.
 
     Attributes:
         planner: plans queries that read the audit in place of the interactions.

@@ -160,13 +160,12 @@ def _compare_runs(
             over, " needs several runs of a model",
             remedy=Message("map a column with ", map_column("recommendations", "run")),
         )  # fmt: skip
-    attributes = resolve(session.definitions, session.planner, asked).attributes
-    _check_over_runs([attribute for attribute in attributes if attribute.of == "lists"])
+    resolved = resolve(session.definitions, session.planner, asked)
+    _check_over_runs([one for one in resolved.attributes if one.of == "lists"])
+    chosen = _baseline(session, baseline, resolved.requests)
     by = [asked.by] if isinstance(asked.by, str) else list(asked.by or ())
     none = replace(asked.interval, kind="none")
-    by_run = replace(asked, by=["run", *by], interval=none)
-    chosen = _baseline(session, baseline, results(session, by_run).requests)
-    values = evaluate(session, by_run)
+    values = evaluate(session, replace(asked, by=["run", *by], interval=none))
     frame = over_runs(
         values,
         chosen,

@@ -936,7 +936,7 @@ def test_a_sampled_model_beside_another() -> None:
 
 
 def test_tables_of_scores_are_samples_if_lists_have_as_many_other_items() -> None:
-    """Of each user, one relevant document and two others; then the last user has one other less."""
+    """Each user has one relevant document and two others; then the last user has one other less."""
     rows = [(user, user + place, int(place == 0), -place) for user in TWENTY for place in range(3)]
     columns = ["user_id", "item_id", "relevance", "score"]
     for dropped, sampled in [(0, True), (1, False)]:

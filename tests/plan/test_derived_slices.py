@@ -158,7 +158,7 @@ REPEATED = {
 
 
 def test_repeat_divides_relevant_items_by_the_history_of_their_user() -> None:
-    """Of u1, a is known and found; of c and d, c is found. u2 finds both, u3 one of two."""
+    """u1 knows a, which is found, and finds c, but not d. u2 finds both, u3 one of two."""
     with Evaluator(**REPEATED, history=KNOWN) as evaluator:
         found = evaluator.evaluate("recall@3", by="repeat")
         users = evaluator.per_user("recall@3", by="repeat", long=True)

@@ -21,7 +21,7 @@ parser.parse_args = lambda: types.SimpleNamespace(**options)
 
 
 class Data:
-    """What the file reads of its data."""
+    """The data, as the file reads them."""
 
     n_users = n_items = n_train = n_test = 0
 
