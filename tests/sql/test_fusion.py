@@ -41,7 +41,8 @@ def test_fused_equals_alone_for_combinations_of_settings(specs: set[str]) -> Non
         with sm.Evaluator(**names, connection=shell, check=False) as evaluator:  # random tables
             ours = evaluator.evaluate(named, k=[2, 10])
             by_hand = shell.execute(evaluator.sql(named, k=[2, 10])).df()
-    pd.testing.assert_frame_equal(ours, by_hand, check_dtype=False, rtol=0, atol=1e-12)
+    # components of vectors are multiples of 2**-40 in a run, and plain numbers in what is printed
+    pd.testing.assert_frame_equal(ours, by_hand, check_dtype=False, rtol=0, atol=1e-11)
 
 
 def test_a_metric_asked_for_singly_gives_the_same(world_tables: dict[str, pd.DataFrame]) -> None:
