@@ -1,7 +1,8 @@
-"""The page docs/reference/conventions.md: choices of libraries, and the example of five users."""
+"""The pages of conventions: their index, one page of each, and all of them on five users."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import Any
 import pandas as pd
 
 import sqlmetrics as sm
-from sqlmetrics.describe.conventions import difference_text, listing
+from sqlmetrics.describe.conventions import listing
 from sqlmetrics.metrics.catalog import Catalog
+from sqlmetrics.metrics.conventions import Convention
 from sqlmetrics.metrics.front_matter import Param
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import value_text
+from sqlmetrics.metrics.spec import parse_spec, value_text
 
-EXAMPLE = Path(__file__).resolve().parent.parent / "examples/five_users"
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "examples/five_users"
 K = 3
 METRICS = ["hit_rate", "precision", "recall", "f1", "map", "mrr", "ndcg", "roc_auc", "r_precision"]
 WALKS = [
@@ -26,87 +29,13 @@ WALKS = [
     ("ndcg", "lenskit"),
     ("map", "rectools"),
 ]
-
-INTRODUCTION = """# Conventions
-
-`python docs/generate.py` writes this page from the files in `sqlmetrics/metrics/conventions` and
-from a run on the example.
-
-A metric of the same name has different values in different libraries, because libraries choose
-different audiences, divisors and tie-breaking rules. In sqlmetrics, each choice is a setting. A
-convention is a file with the settings of one release of one library, and reproduces its numbers:
-
-```sh
-sqlmetrics evaluate map@10 -r recs.parquet -i test.parquet --convention jurity
-sqlmetrics evaluate map@10 -r recs.parquet -i test.parquet --convention jurity,rectools,standard
-sqlmetrics evaluate map@10 -r recs.parquet -i test.parquet --convention all
-```
-
-Several names give one row each, with a column `convention`, in one pass. A metric that a library
-does not have is rejected under its convention, unless `--fallback standard` computes it by the
-standard definition; the column `convention` then shows `standard`. Your own convention is a file of
-the same form, given by its path; a file without `[covers]` covers every metric. Your settings
-(`--set`, or in brackets) take precedence over the convention, and a column `rank` always defines
-the order. [Add your own convention](../how-to/own-convention.md) has an example.
-
-```toml
-title = "Our team"
-
-[settings]                  # for all metrics
-audience = "recommended"
-
-[metrics.map]               # for one
-divisor = "k"
-```
-
-| command | output |
-| --- | --- |
-| `sqlmetrics conventions` | the list of conventions |
-| `sqlmetrics conventions jurity` | all settings of one convention |
-| `sqlmetrics describe map --convention jurity` | the query and settings of one metric |
-| `sqlmetrics conventions map` | the settings of all conventions for one metric |
-| `sqlmetrics explain map@10 -r … -i … --from jurity` | the change of your value by each setting |
-| `sqlmetrics identify map@10=0.7616 -r … -i …` | [its conventions](../how-to/identify.md) |
-
-In Python: `Evaluator(…, convention=["jurity", "standard"])` and `evaluator.explain("map@10",
-start="jurity", end="standard")`.
-
-Under a convention, metrics can also have the names of its system: with `--convention rectools`,
-`MeanInvUserFreq@10` is `surprisal@10`. The [page of a metric](../metrics/README.md) has its names
-in all libraries, and the settings in which they differ.
-"""
-
-FIVE_USERS = """## Example: five users
-
-The tables are in `examples/five_users`.
-
-{users}
-
-At k = 3,
-
-- `u1` has hits at 1 and 3, and two more relevant items: one below k, one that is not in the list.
-- `u2` has a list shorter than k.
-- `u3` has no hit.
-- `u4` has a list and no interactions, `u5` interactions and no list. Libraries that average over
-  lists count `u4`, libraries that average over interactions count `u5`, and others count neither.
-- `u6` has more relevant items than k.
-"""
-
-AVERAGE_PRECISION = """### Average precision, user by user
-
-All libraries except `elliot` sum (hits so far / rank) over the hits: 1/1 + 2/3 = 5/3 for `u1` and
-`u6`, 1/2 for `u2`. They differ in the divisor (k = 3; relevant items: 4, 1 and 5; the smaller of
-both; the length of the list; the number of hits) and in the audience. `elliot` sums the precision
-at every rank from 1 to k.
-"""
-
-WALK = """### Steps between two conventions
-
-`sqlmetrics explain map@3 --from NAME` changes one setting after another, in the order of
-[the settings](settings.md). The change by one setting depends on the settings before it; all
-changes add up to the difference. Rejection of duplicate rows is not a step: if one convention
-rejects them and the other handles them, all steps handle them.
-"""
+# tests of conventions that have no file of numbers in tests/references
+TESTS = {
+    "course": "tests/peers/test_documents.py",
+    "elliot": "tests/peers/test_elliot.py",
+    "sklearn": "tests/peers/test_scipy_and_sklearn.py",
+    "tutorial": "tests/peers/test_documents.py",
+}
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
@@ -138,7 +67,8 @@ def of_frame(frame: pd.DataFrame) -> str:
     return table([str(name) for name in frame.columns], rows)
 
 
-def five_users() -> list[str]:
+def five_users() -> dict[str, str]:
+    """Return the generated parts of the page of five users, by their marks."""
     tables = {name: EXAMPLE / f"{name}.csv" for name in ("recommendations", "interactions")}
     lists, truth = (pd.read_csv(path) for path in tables.values())
     users = table(
@@ -156,7 +86,6 @@ def five_users() -> list[str]:
             for user in sorted({*lists["user_id"], *truth["user_id"]})
         ],
     )
-    parts = [FIVE_USERS.format(users=users)]
     # relevance from 1 to 3, and all of it relevant, is what data checks warn of
     with sm.Evaluator(**tables, convention="all", check=False) as evaluator:
         values = evaluator.evaluate(METRICS, k=K)
@@ -165,40 +94,109 @@ def five_users() -> list[str]:
         order = [one.convention.name for one in evaluator._session.definitions.conventions]
         names = {"f1": "f_beta"}
         wide = wide.reindex(order)[[names.get(name, name) for name in METRICS]]
-        parts.append(of_frame(wide.reset_index().rename(columns={"f_beta": "f1"})) + "\n")
-        parts.append(AVERAGE_PRECISION)
         averages = by_user.pivot(index="convention", columns="user_id", values=f"map@{K}").reindex(
             order
         )
         means = values[values["metric"] == "map"].set_index("convention")["value"]
         averages = averages.assign(mean=means).dropna(how="all")
-        parts.append(of_frame(averages.reset_index()) + "\n")
-        parts.append(WALK)
+        walks = []
         for metric, start in WALKS:
             steps = evaluator.explain(metric, k=K, start=start)
             kept = ["step", "setting", "before", "after", "value", "change", "n_users"]
-            parts.append(f"`{metric}`, from `{start}` to `standard`:\n\n{of_frame(steps[kept])}\n")
-    return parts
+            walks.append(f"`{metric}`, from `{start}` to `standard`:\n\n{of_frame(steps[kept])}")
+    return {
+        "users": users,
+        "values": of_frame(wide.reset_index().rename(columns={"f_beta": "f1"})),
+        "averages": of_frame(averages.reset_index()),
+        "walks": "\n\n".join(walks),
+    }
 
 
-def in_full(settings: Settings) -> str:
+def conventions_table(catalog: Catalog, known: Sequence[Settings]) -> str:
+    """Return the index: every convention, and what it changes for all metrics."""
+    rows = []
+    for row, settings in zip(listing(catalog), known, strict=True):
+        name = str(row["convention"])
+        chosen = [
+            f"`{setting} = {value_text(value)}`"
+            for setting, value in settings.of_convention.items()
+            if "." not in setting
+        ]
+        link = f"[`{name}`]({name}.md)" if name != "standard" else "`standard`"
+        rows.append(
+            [link, *(str(row[key]) for key in ("title", "release", "metrics")), ", ".join(chosen)]
+        )
+    header = ["convention", "title", "release", "metrics", "settings for all metrics"]
+    return table(header, rows)
+
+
+def convention_page(catalog: Catalog, settings: Settings) -> str:
+    """Return the page of a convention."""
     convention = settings.convention
-    lines = [f"### {convention.name}", "", f"{convention.title}. Release: {convention.release}."]
-    lines += [f"Source: {convention.cite}.", ""]
-    chosen = [f"`{name} = {value_text(value)}`" for name, value in settings.of_convention.items()]
-    lines += ["Settings: " + ", ".join(chosen) + ".", ""]
-    if convention.differs:
-        lines += ["Not reproduced:", ""]
-        lines += [f"- {difference_text(difference)}" for difference in convention.differs] + [""]
-    return "\n".join(lines)
+    name, of = convention.name, f"{convention.title}, release {convention.release}"
+    parts = [
+        f"# The convention {escaped(name)}",
+        f"`--convention {name}` gives the numbers of {escaped(of)} (source: {convention.cite}).",
+        f"```sh\nsqlmetrics evaluate … -r recs.parquet -i test.parquet --convention {name}\n```",
+        "## Names of metrics",
+        "Under the convention, a metric may have its name here or its name there:",
+        _covers(catalog, convention),
+        "## Settings",
+        _chosen(catalog, settings),
+        "## What is not reproduced",
+        _differs(convention),
+        "## Evidence",
+        _evidence(convention),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
-def conventions_page(catalog: Catalog, known: Sequence[Settings]) -> str:
-    """Return the page; `known`: all conventions."""
-    frame = pd.DataFrame(listing(catalog))
-    frame["convention"] = "`" + frame["convention"] + "`"
-    parts = [INTRODUCTION, "## The conventions\n", of_frame(frame) + "\n"]
-    parts += five_users()
-    parts.append("## Conventions in detail\n")
-    parts += [in_full(settings) for settings in known[1:]]
-    return "\n".join(parts)
+def _covers(catalog: Catalog, convention: Convention) -> str:
+    rows = []
+    for theirs, ours in (convention.covers or {}).items():
+        name = catalog.metric(parse_spec(ours).metric)[0].name
+        rows.append([f"`{theirs}`", f"`{ours}`", f"[{name}](../../metrics/{name}.md)"])
+    return table(["name there", "name here", "page"], rows)
+
+
+def _chosen(catalog: Catalog, settings: Settings) -> str:
+    """Return the settings that a convention changes, beside those of the default."""
+    rows = []
+    for setting, value in settings.of_convention.items():
+        metric, _, name = setting.rpartition(".")
+        owner = catalog.metrics.get(metric)
+        param = (owner.params.get(name) if owner else None) or catalog.stage_params[name]
+        default = (
+            {"audience": owner.audience, "aggregate": owner.aggregate}.get(name) if owner else ""
+        )
+        of = f"[{metric}](../../metrics/{metric}.md)" if metric else "all metrics"
+        rows.append(
+            [of, f"`{name}`", f"`{value_text(value)}`", f"`{default or param.default_text()}`"]
+        )
+    if not rows:
+        return "It has the settings of the standard definitions."
+    return table(["metric", "setting", "value", "standard"], rows)
+
+
+def _differs(convention: Convention) -> str:
+    if not convention.differs:
+        return "No difference is known."
+    rows = [
+        [", ".join(one.metrics) or "all", escaped(one.there), escaped(one.here)]
+        for one in convention.differs
+    ]
+    return table(["metrics", "there", "here"], rows)
+
+
+def _evidence(convention: Convention) -> str:
+    path = f"tests/references/{convention.name}.json"
+    if not (ROOT / path).exists():
+        return f"`{TESTS[convention.name]}` compares the numbers."
+    stored = json.loads((ROOT / path).read_text(encoding="utf-8"))
+    cells = stored["cells"]
+    made = ", ".join(f"{what} {version}" for what, version in stored["made_with"].items())
+    return (
+        f"`{path}` has {len(cells):,} numbers of {len({cell['name'] for cell in cells})} measures, "
+        f"from release {stored['release']} itself ({made}). The tests compare each of them. "
+        f"`python tests/references/make.py {convention.name}` makes them again."
+    )

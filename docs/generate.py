@@ -16,22 +16,28 @@ from pathlib import Path
 
 import pandas as pd
 from click.testing import CliRunner
-from conventions_page import conventions_page, meaning, table
+from conventions_page import (
+    convention_page,
+    conventions_table,
+    five_users,
+    meaning,
+    table,
+)
 from dialects_page import dialects_page
 from metric_pages import metric_pages
 from options_page import options_page
 from template_names_page import template_names_page
 
 from sqlmetrics.cli.commands import main as cli
-from sqlmetrics.describe.conventions import all_settings, choices, difference_text
+from sqlmetrics.describe.conventions import all_settings, choices
 from sqlmetrics.describe.metric import metric_query
 from sqlmetrics.metrics.catalog import Catalog
-from sqlmetrics.metrics.conventions import Convention
+from sqlmetrics.metrics.conventions import conventions
 from sqlmetrics.metrics.front_matter import LEVELS
-from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.report import limits
 
 ROOT = Path(__file__).resolve().parent.parent
+SIDE_BY_SIDE = "reference/conventions/side-by-side.md"
 
 
 def _runs(page: str) -> bool:
@@ -79,26 +85,31 @@ def console(command: str, exit_code: int = 0, with_messages: bool = False) -> st
     return f"```console\n$ sqlmetrics {shown}\n{output.rstrip()}{status}\n```"
 
 
-def settings_table(catalog: Catalog) -> str:
-    rows = [
-        [f"`{param.name}`", meaning(param), param.range_text(), f"`{param.default_text()}`"]
-        for param in catalog.stage_params.values()
-    ]
-    return table(["setting", "meaning", "values", "default"], rows)
+def with_settings(page: str, catalog: Catalog) -> str:
+    """Fill in the tables of settings, `<!-- settings: NAME, … -->`; each belongs to one of them."""
+    left = dict(catalog.stage_params)
+
+    def filled(match: re.Match[str]) -> str:
+        rows = []
+        for name in match[2].split(", "):
+            param = left.pop(name)
+            text = [f"`{name}`", meaning(param), param.range_text(), f"`{param.default_text()}`"]
+            rows.append(text)
+        return f"{match[1]}{table(['setting', 'meaning', 'values', 'default'], rows)}\n{match[3]}"
+
+    pattern = r"(<!-- settings: (.*?) -->\n).*?(<!-- /settings -->)"
+    page = re.sub(pattern, filled, page, flags=re.DOTALL)
+    assert not left, f"settings that answer no question of docs/reference/settings.md: {[*left]}"
+    return page
 
 
 def own_settings_table(catalog: Catalog) -> str:
-    rows = [
-        [
-            f"`{param.name}`",
-            f"[`{metric.name}`](../metrics/{metric.name}.md)",
-            param.range_text(),
-            f"`{param.default_text()}`",
-        ]
-        for metric in catalog.metrics.values()
-        for param in metric.params.values()
-    ]
-    return table(["setting", "metric", "values", "standard"], sorted(rows))
+    metrics: dict[str, list[str]] = {}
+    for metric in catalog.metrics.values():
+        for name in metric.params:
+            metrics.setdefault(name, []).append(f"[{metric.name}](../metrics/{metric.name}.md)")
+    rows = [[f"`{name}`", ", ".join(metrics[name])] for name in sorted(metrics)]
+    return table(["setting", "metrics"], rows)
 
 
 def decisions() -> list[Path]:
@@ -118,6 +129,11 @@ def navigation(catalog: Catalog) -> str:
     text = (ROOT / "zensical.toml").read_text(encoding="utf-8")
     entries = {
         "metrics": [f'{{ "{name}" = "metrics/{name}.md" }}' for name in catalog.metrics],
+        "conventions": [
+            f'"reference/conventions/{name}.md"'
+            for name in [*conventions(), "side-by-side"]
+            if name != "standard"
+        ],
         "decisions": [f'"explanation/decisions/{page.name}"' for page in decisions()],
     }
     for mark, pages in entries.items():
@@ -138,31 +154,6 @@ def navigation(catalog: Catalog) -> str:
 
 def text_of(name: str) -> str:
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
-
-
-def with_conventions(page: str, catalog: Catalog) -> str:
-    """Fill in the names of a convention, and what it does not reproduce.
-
-    The marks are `<!-- covers: NAME -->` and `<!-- differs: NAME -->`.
-    """
-
-    def covers(match: re.Match[str]) -> str:
-        convention = Convention.load(match[2])
-        rows = []
-        for theirs, ours in (convention.covers or {}).items():
-            name = catalog.metric(parse_spec(ours).metric)[0].name
-            rows.append([f"`{theirs}`", f"`{ours}`", f"[{name}](../../metrics/{name}.md)"])
-        return f"{match[1]}{table(['name there', 'name here', 'page'], rows)}\n{match[3]}"
-
-    def differs(match: re.Match[str]) -> str:
-        lines = [f"- {difference_text(one)}" for one in Convention.load(match[2]).differs]
-        text = "Not reproduced:\n\n" + "\n".join(lines)
-        return f"{match[1]}{text}\n{match[3]}"
-
-    for mark, fill in (("covers", covers), ("differs", differs)):
-        pattern = rf"(<!-- {mark}: (\S+) -->\n).*?(<!-- /{mark} -->)"
-        page = re.sub(pattern, fill, page, flags=re.DOTALL)
-    return page
 
 
 def checks_table(catalog: Catalog) -> str:
@@ -252,17 +243,21 @@ def tables(catalog: Catalog) -> dict[Path, str]:
 
     The output of commands and Python stays as it is.
     """
-    pages = {name: text_of(name) for name in PAGES}
+    pages, known = {name: text_of(name) for name in PAGES}, all_settings(catalog)
     for name, mark, content in (
         ("reference/checks.md", "checks", checks_table(catalog)),
         ("how-to/report.md", "limits", limits_table()),
-        ("reference/settings.md", "settings", settings_table(catalog)),
+        ("reference/conventions/README.md", "conventions", conventions_table(catalog, known)),
         ("reference/settings.md", "own-settings", own_settings_table(catalog)),
         ("explanation/decisions/README.md", "decisions", decisions_list()),
     ):
         pages[name] = replaced(pages.get(name) or text_of(name), mark, content)
+    pages["reference/settings.md"] = with_settings(pages["reference/settings.md"], catalog)
+    for settings in known[1:]:
+        name = f"reference/conventions/{settings.convention.name}.md"
+        pages[name] = convention_page(catalog, settings)
     return {
-        **{ROOT / "docs" / name: with_conventions(page, catalog) for name, page in pages.items()},
+        **{ROOT / "docs" / name: page for name, page in pages.items()},
         ROOT / "zensical.toml": navigation(catalog),
         ROOT / "docs/reference/options.md": options_page(),
         ROOT / "docs/reference/dialects.md": dialects_page(catalog, table),
@@ -280,13 +275,16 @@ def generate() -> dict[Path, str]:
     readme = replaced(readme, "example", example(readme))
     recall = metric_query(catalog, catalog.metrics["recall"])
     readme = replaced(readme, "recall", f"```sql\n{recall}\n```")
+    side_by_side = text_of(SIDE_BY_SIDE)
+    for mark, content in five_users().items():
+        side_by_side = replaced(side_by_side, mark, content)
     run = {path: with_prints(with_runs(text)) for path, text in files.items() if _runs(text)}
     return {
         ROOT / "README.md": readme,
         **files,
         **run,
         **metric_pages(catalog, known, chosen),
-        ROOT / "docs/reference/conventions.md": conventions_page(catalog, known),
+        ROOT / "docs" / SIDE_BY_SIDE: side_by_side,
     }
 
 

@@ -99,8 +99,8 @@ All formulas are for one user, unless they have a sum over users, and for the
 | H with index r | number of hits at ranks 1 to r |
 | [ … ] | 1 if the condition in the brackets holds, otherwise 0 |
 
-The value of a metric is the mean over users. [Settings](../reference/settings.md#averaging)
-explains which users count.
+The value of a metric is the mean over users.
+[Settings](../reference/settings.md#which-users-count-and-with-which-value) says who counts.
 """
 
 
@@ -309,9 +309,7 @@ def _libraries(metric: Metric, known: Sequence[Settings], rows: Rows) -> str:
         return parts[0] + "\nNo convention of another library covers this metric.\n"
     frame = pd.DataFrame(rows)
     frame["convention"] = [
-        f"[`{name}`](../reference/conventions.md#{name.replace('.', '')})"
-        if name != "standard"
-        else "`standard`"
+        f"[`{name}`](../reference/conventions/{name}.md)" if name != "standard" else "`standard`"
         for name in frame["convention"]
     ]
     for column in ("theirs", "ours"):

@@ -1,6 +1,6 @@
 """The conventions behind reported numbers.
 
-Values of the table of five users are those of docs/reference/conventions.md.
+Values of the table of five users are those of docs/reference/conventions/README.md.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def test_check_of_the_page_works(tmp_path: Path) -> None:
 
 
 def test_convention_of_the_page_works(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "reference" / "conventions.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "conventions" / "README.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "ours.toml").write_text(text, encoding="utf-8")
     lists, truth = {"u": ["a", "b"], "other": ["a"]}, {"u": ["b"]}
@@ -99,7 +99,7 @@ def test_every_metric_and_convention_is_documented() -> None:
     for name in Catalog.load().metrics:
         assert f"]({name}.md)" in index
         assert (ROOT / "docs" / "metrics" / f"{name}.md").is_file()
-    page = (ROOT / "docs" / "reference" / "conventions.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "conventions" / "README.md").read_text(encoding="utf-8")
     for name in conventions():
         assert f"`{name}`" in page, name
 

@@ -231,6 +231,23 @@ def test_what_the_page_shows_is_so(tmp_path: Path) -> None:
     assert re.search("PASS ndcg_of_recs_at_least_0_15", shown)
 
 
+def test_the_example_project_gives_the_numbers(tmp_path: Path) -> None:
+    folder = tmp_path / "examples" / "dbt"
+    shutil.copytree(ROOT / "examples" / "dbt", folder)
+    (tmp_path / "examples" / "data").symlink_to(ROOT / "examples" / "data")
+    built = dbt(folder, "build")
+    assert built.returncode == 0, built.stdout
+    with duckdb.connect(str(folder / "shop.duckdb"), read_only=True) as connection:
+        found = connection.execute("FROM metrics").df()
+    lists, truth = (
+        ROOT / "examples" / "data" / f"{name}.parquet"
+        for name in ("recommendations_als", "interactions")
+    )
+    with sm.Evaluator(lists, truth, check=False) as evaluator:
+        expected = evaluator.evaluate(["ndcg@10", "recall@10"])
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-12)
+
+
 HOW = {
     "duckdb": {},
     "postgres": {},

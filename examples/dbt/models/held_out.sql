@@ -1,0 +1,1 @@
+SELECT user_id, item_id, relevance FROM '../data/interactions.parquet'
