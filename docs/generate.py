@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -24,7 +25,7 @@ from conventions_page import (
     table,
 )
 from dialects_page import dialects_page
-from metric_pages import metric_pages
+from metric_pages import families, metric_pages
 from options_page import options_page
 from template_names_page import template_names_page
 
@@ -124,15 +125,24 @@ def decisions_list() -> str:
     return "\n".join(f"- [{heading(page)}]({page.name})" for page in decisions())
 
 
+def _by_family(catalog: Catalog) -> Iterator[str]:
+    for title, metrics in families(catalog).items():
+        pages = [f'{{ "{metric.name}" = "metrics/{metric.name}.md" }}' for metric in metrics]
+        yield f'{{ "{title.partition(":")[0]}" = [{", ".join(pages)}] }}'
+
+
 def navigation(catalog: Catalog) -> str:
     """Return zensical.toml with an entry for every metric and every decision."""
     text = (ROOT / "zensical.toml").read_text(encoding="utf-8")
     entries = {
-        "metrics": [f'{{ "{name}" = "metrics/{name}.md" }}' for name in catalog.metrics],
+        "metrics": list(_by_family(catalog)),
         "conventions": [
-            f'"reference/conventions/{name}.md"'
-            for name in [*conventions(), "side-by-side"]
-            if name != "standard"
+            '"reference/conventions/side-by-side.md"',
+            *(
+                f'{{ "{name}" = "reference/conventions/{name}.md" }}'
+                for name in conventions()
+                if name != "standard"
+            ),
         ],
         "decisions": [f'"explanation/decisions/{page.name}"' for page in decisions()],
     }
