@@ -15,8 +15,7 @@ RECORD = TESTS / "engines" / "executed.json"  # dialect that tests run -> metric
 
 INTRODUCTION = """# Dialects
 
-`python docs/generate.py` writes this page from a test record (`tests/engines/executed.json`)
-and from the passes of `sqlmetrics/sql/transpile.py`.
+Which systems run the statements, which of them were run by the tests, and what differs between them?
 
 `sqlmetrics sql --dialect NAME` prints one statement for a system, of any metrics:
 

@@ -13,8 +13,7 @@ from sqlmetrics.sql.template_names import names_of
 
 INTRODUCTION = """# Names in templates
 
-`python docs/generate.py` writes this page from the docstrings of `TemplateNames` in
-`sqlmetrics/plan/template_names.py` and from the comments in `sql_templates/macros`.
+Every name that a template of your own may use: keys, columns, tables, settings and macros.
 
 A [template of your own](../how-to/own-templates.md) may use these names in `{{ … }}` and
 `{% … %}`, next to its settings, the [shared settings](settings.md) and `max_cutoff`, the largest
