@@ -15,7 +15,7 @@ RECORD = TESTS / "engines" / "executed.json"  # dialect that tests run -> metric
 
 INTRODUCTION = """# Dialects
 
-Which systems run the statements, which of them were run by the tests, and what differs between them?
+Which systems run the statements, which did the tests run, and what differs between them?
 
 `sqlmetrics sql --dialect NAME` prints one statement for a system, of any metrics:
 
