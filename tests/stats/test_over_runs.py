@@ -13,7 +13,8 @@ from click.testing import CliRunner
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import GateError, SqlmetricsWarning, UsageError
-from tests.support.runs import FRAMES, IN_A_COLUMN, TRUTH, VALUES, evaluator
+from sqlmetrics.stats.decisions import ATTRIBUTE
+from tests.support.runs import FRAMES, IN_A_COLUMN, TRUTH, VALUES, evaluator, frame_of
 
 OF_RUNS = {  # means over users, of the table in support/runs.py
     model: [np.mean([value or 0 for value in values]) for values in runs.values()]
@@ -83,8 +84,89 @@ def test_equal_runs_and_single_runs() -> None:
 
 
 def test_gates() -> None:
-    with evaluator() as runs, pytest.raises(GateError):
-        runs.compare("mrr", baseline="a", over="runs", fail_if="mrr p_value > 0.05")
+    with evaluator() as runs:
+        for gate in ("mrr p_value > 0.05", "mrr mde > 1%", "mrr runs_needed > 3"):
+            with pytest.raises(GateError):
+                runs.compare("mrr", baseline="a", over="runs", detect="5%", fail_if=gate)
+        runs.compare("mrr", baseline="a", over="runs", detect="5%", fail_if="mrr runs_needed < 3")
+
+
+# ---------------------------------------------------------------- power and decisions
+
+
+def power_of(difference: float, error: float, freedom: float, alpha: float) -> float:
+    critical = scipy.stats.t.ppf(1 - alpha / 2, freedom)
+    found = scipy.stats.nct(freedom, difference / error)
+    return float(found.sf(critical) + found.cdf(-critical))
+
+
+def test_power_of_a_comparison_over_runs() -> None:
+    """The error and the degrees of freedom are those of scipy's tests."""
+    b, a = OF_RUNS["b"], OF_RUNS["a"]
+    with evaluator() as runs:
+        welch = runs.compare("mrr", baseline="a", over="runs", power=0.9, detect="20%").iloc[0]
+        paired = runs.compare("mrr", baseline="a", over="paired_runs", detect=0.1).iloc[0]
+    assert [*welch.index[-3:]] == [*paired.index[-3:]] == ["mde", "mde_relative", "runs_needed"]
+    assert welch["mde_relative"] == pytest.approx(welch["mde"] / np.mean(a))
+    difference, others = np.mean(b) - np.mean(a), (np.var(b, ddof=1), np.var(a, ddof=1))
+    for row, oracle, power in (
+        (welch, scipy.stats.ttest_ind(b, a, equal_var=False), 0.9),
+        (paired, scipy.stats.ttest_rel(b, a), 0.8),
+    ):
+        error = difference / oracle.statistic
+        assert power_of(row["mde"], error, oracle.df, 0.05) == pytest.approx(power, abs=1e-9)
+
+    def of_welch(n: int) -> float:
+        squares = sum((variance / n) ** 2 for variance in others)
+        freedom = (sum(others) / n) ** 2 / (squares / (n - 1))
+        return power_of(0.2 * np.mean(a), np.sqrt(sum(others) / n), freedom, 0.05)
+
+    def of_pairs(n: int) -> float:
+        deviation = np.std(np.subtract(b, a), ddof=1)
+        return power_of(0.1, deviation / np.sqrt(n), n - 1, 0.05)
+
+    for needed, of_runs, power in (
+        (welch["runs_needed"], of_welch, 0.9),
+        (paired["runs_needed"], of_pairs, 0.8),
+    ):
+        assert of_runs(needed - 1) < power <= of_runs(needed), needed
+
+
+def test_decisions_over_runs() -> None:
+    """All users have the same reciprocal rank, which is the value of the run.
+
+    The mean of live is 5/12, and 1/2, 1/2, 1/4 have the standard deviation √(1/48).
+    """
+    values: dict[str, list[float | None]] = {
+        "live": [1 / 2, 1 / 2, 1 / 4],
+        "good": [1, 1, 1],
+        "same": [1 / 2, 1 / 4, 1 / 2],
+    }
+    lists = {
+        model: frame_of({run: [value] * 4 for run, value in enumerate(of_runs, start=1)})
+        for model, of_runs in values.items()
+    }
+    with evaluator(lists) as runs:
+        frame = runs.compare("mrr", baseline="live", over="runs", power=0.8)
+        (sentence,) = frame.attrs[ATTRIBUTE]
+        without = runs.compare("mrr", baseline="live", over="paired_runs")
+    mde = frame.set_index("model")["mde"]["same"]
+    low = 7 / 12 - scipy.stats.t.ppf(0.975, 2) / 12
+    assert sentence == (
+        f"mrr, over runs: good is better than live by 0.583 (140 %), interval +{low:.3g} to "
+        f"+{7 / 6 - low:.3g}, p = 0.04; same is not significantly different from live (+0, "
+        f"interval -0.327 to +0.327); with these 3 and 3 runs, only differences above {mde:.3g} "
+        f"({240 * mde:.0f} %) would show (power 80 %, level 0.05 / 2)."
+    )
+    assert "mde" not in without.columns
+    (paired,) = without.attrs[ATTRIBUTE]
+    assert "with these 3 pairs of runs, only differences above" in paired
+    single = {**lists, "same": {1: lists["same"][1]}}
+    with evaluator(single) as runs, pytest.warns(SqlmetricsWarning, match="single run"):
+        frame = runs.compare("mrr", baseline="live", over="runs", detect=0.1)
+    (sentence,) = frame.attrs[ATTRIBUTE]
+    assert "; the difference of same is not tested." in sentence
+    assert frame[["mde", "runs_needed"]].isna().to_numpy().tolist() == [[False] * 2, [True] * 2]
 
 
 @pytest.mark.parametrize(
@@ -93,9 +175,13 @@ def test_gates() -> None:
         ({"test": "wilcoxon"}, "cannot be combined with test"),
         ({"ci": "bootstrap"}, "cannot be combined with ci"),
         ({"cluster": "user_id"}, "cannot be combined with cluster"),
-        ({"power": 0.8}, "cannot be combined with power"),
+        ({"power": 2}, "power must be between 0 and 1"),
         ({"by": "run"}, "omit run"),
         ({"fail_if": "mrr n_users < 9"}, "names n_users, which a comparison over runs lacks"),
+        ({"fail_if": "mrr mde > 9"}, "names mde, which is not computed"),
+        ({"fail_if": "mrr users_needed > 9", "detect": 0.1}, "users_needed, which is not computed"),
+        ({"fail_if": "mrr runs_needed > 9", "over": "users"}, "runs_needed, which is not computed"),
+        ({"fail_if": "ndcg < 9"}, "names the metric 'ndcg', which is not compared"),
         ({"over": "seeds"}, "over must be one of users, runs, paired_runs"),
         ({"baseline": "z"}, "there is no model 'z'"),
     ],
@@ -126,7 +212,9 @@ def test_the_command_line(tmp_path: Any) -> None:
     arguments += ["--baseline", "a", "--no-check", "--format", "table"]
     shown = CliRunner().invoke(main, [*arguments, "--over", "runs"])
     assert shown.exit_code == 0, shown.output
-    assert "Welch's t-test over runs, Holm-adjusted p < 0.05" in " ".join(shown.stdout.split())
+    text = " ".join(shown.stdout.split())
+    assert "Welch's t-test over runs, Holm-adjusted p < 0.05" in text
+    assert "mrr, over runs: b is not significantly different from a" in text
 
 
 # ---------------------------------------------------------------- parts of variance
