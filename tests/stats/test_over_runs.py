@@ -269,6 +269,21 @@ def test_parts_of_variance_of_per_user_values() -> None:
     assert found["value"].tolist()[::2] == pytest.approx([20 / 48, 11 / 24])
 
 
+def test_columns_of_an_evaluation_bound_the_error_for_users_and_runs(tmp_path: Any) -> None:
+    """They count the variance of the rest twice: docs/how-to/runs.md."""
+    path = str(tmp_path / "values.parquet")
+    with evaluator() as runs:
+        found = runs.evaluate("mrr").set_index("model")
+        runs.write_parquet(path, "mrr", per_user=True, by="run")
+    parts = sm.variance_parts(pd.read_parquet(path)).set_index("model")
+    for model, row in found.iterrows():
+        bound = row["std"] ** 2 / row["n_users"] + row["std_runs"] ** 2 / row["n_runs"]
+        of = parts.loc[model]
+        users, of_runs = of["var_users"] / 4, of["var_runs"] / 3
+        assert bound == pytest.approx(users + of_runs + 2 * of["var_rest"] / 12), model
+        assert of["se"] ** 2 < bound
+
+
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
