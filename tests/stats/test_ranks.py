@@ -61,6 +61,22 @@ def test_sentences(rows: Sequence[Sequence[float]], verdict: str) -> None:
     assert f"; {verdict}" in ranks_of(rows).sentences()[0]
 
 
+@pytest.mark.parametrize(
+    ("rows", "groups"),
+    [
+        (WORKED, ["ab", "bc"]),  # 1.2, 2 and 2.8; the critical difference is 1.48
+        # 1, 2.75, 2.5 and 3.75; 2.35
+        ([[4.0, 3, 2, 1], [4.0, 2, 3, 1], [4.0, 3, 2, 1], [4.0, 1, 3, 2]], ["acb", "cbd"]),
+        ([[3.0, 2, 1]] * 2, ["abc"]),
+        ([[3.0, 2, 1], [1.0, 2, 3], [2.0, 3, 1]], ["bac"]),  # 5/3, 2 and 7/3
+        ([[2.0, 1]] * 6, []),  # 1.960 sqrt(6 / 36) = 0.8
+        ([[1.0, 2, 3, 0, -1]] * 12, ["cb", "ba", "ad", "de"]),  # 2.728 sqrt(30 / 72) = 1.76
+    ],
+)
+def test_groups_of_models_that_do_not_differ(rows: list[list[float]], groups: list[str]) -> None:
+    assert ["".join(group) for group in ranks_of(rows).groups("ndcg@10")] == groups
+
+
 def test_low_values_are_best_where_they_are_marked() -> None:
     of = ranks_of(WORKED, high=False).metrics["ndcg@10"]
     assert of.means == {"a": 2.8, "b": 2.0, "c": 1.2}
