@@ -103,6 +103,30 @@ def test_an_interval_of_clusters_worked_exactly(form: str, given_metric: Path) -
     assert printed["n_clusters"].tolist() == [3]
 
 
+def test_a_weighted_interval_of_clusters_worked_exactly(given_metric: Path) -> None:
+    """The mean is 9/16, and e = 1/8, 3/4, -7/8: se² = 3/2 · (1 + 36 + 49)/64 / 64 = 129/4096."""
+    lists = lists_of([1, 1 / 4, 3 / 4, 1 / 4, 0], USERS)
+    lists = lists.drop(columns="session").assign(user_id=range(5))
+    users = pd.DataFrame({"user_id": range(5), "home": USERS, "weight": [1, 1, 4, 1, 1]})
+    with Evaluator(lists, users=users, templates=given_metric) as evaluator:
+        (row,) = evaluator.evaluate(CALLS[1], cluster="home").to_dict("records")
+    numbers = [row["value"], row["ci_low"], row["ci_high"]]
+    assert_allclose(numbers, [9 / 16, -0.20107407800170463, 1.3260740780017046], atol=1e-12)
+    assert_allclose(numbers[1:], interval(9 / 16, (129 / 4096) ** 0.5, 3), atol=1e-12)
+
+
+def test_clusters_of_one_list_worked_exactly(given_metric: Path) -> None:
+    """The usual se² = 3/10 / 5, by Student and, without clusters, by the normal distribution."""
+    lists = lists_of(VALUES, [*range(5)])
+    with Evaluator(lists, templates=given_metric) as evaluator:
+        for cluster, ends in (
+            ("user_id", [-0.28008738065825567, 1.0800873806582558]),
+            (None, [-0.08009116763553092, 0.8800911676355309]),
+        ):
+            row = evaluator.evaluate("given", cluster=cluster).loc[0]
+            assert_allclose([row["ci_low"], row["ci_high"]], ends, atol=1e-12)
+
+
 def test_a_comparison_of_clusters_worked_exactly(given_metric: Path) -> None:
     """The differences 1/2, 0, 2/3, 0, -1/4, 1/2 in clusters 1, 1, 2, 2, 3, 4.
 

@@ -14,6 +14,7 @@ import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import GateError, SqlmetricsWarning, UsageError
 from sqlmetrics.stats.decisions import ATTRIBUTE
+from sqlmetrics.stats.over_runs import over_runs
 from tests.support.runs import FRAMES, IN_A_COLUMN, TRUTH, VALUES, evaluator, frame_of
 
 OF_RUNS = {  # means over users, of the table in support/runs.py
@@ -217,10 +218,27 @@ def test_the_command_line(tmp_path: Any) -> None:
     assert "mrr, over runs: b is not significantly different from a" in text
 
 
+def test_runs_worked_exactly() -> None:
+    """Three runs each, both with the variance 1/1600: t = .075 √2400, with 4 degrees of freedom."""
+    runs = {"a": np.mean(A, axis=0), "b": np.mean(B, axis=0)}
+    rows = [
+        {"model": model, "run": run, "metric": "mrr", "k": None, "value": value}
+        for model, values in runs.items()
+        for run, value in enumerate(values)
+    ]
+    asked: dict[str, Any] = {"paired": False, "interval": True, "confidence": 0.95}
+    row = over_runs(pd.DataFrame(rows), "b", correction="none", **asked).iloc[0]
+    assert row["difference"] == pytest.approx(0.075, abs=1e-12)
+    assert row["p_value"] == pytest.approx(0.021311641128756723, abs=1e-12)
+    half = scipy.stats.t.ppf(0.975, 4) / 2400**0.5
+    assert [row["ci_low"], row["ci_high"]] == pytest.approx([0.075 - half, 0.075 + half])
+
+
 # ---------------------------------------------------------------- parts of variance
 
-# 4 users, 3 runs. A: mean squares of users .1475, of runs .0025, of the rest 11/1200
-A = [[0.5, 0.4, 0.6], [0.7, 0.6, 0.6], [0.1, 0.2, 0.2], [0.4, 0.4, 0.4]]
+# 4 users, 3 runs; mean squares of users, of runs, and of the rest
+A = [[0.1, 0.2, 0.3], [0.3, 0.2, 0.4], [0.5, 0.5, 0.5], [0.8, 0.7, 0.6]]  # .1475, .0025, 11/1200
+B = [[0.0, 0.1, 0.2], [0.2, 0.2, 0.2], [0.4, 0.4, 0.4], [0.7, 0.8, 0.6]]  # .21, .0025, 7/1200
 
 
 def rows_of(table: Any) -> pd.DataFrame:
@@ -258,6 +276,22 @@ def test_parts_of_variance() -> None:
         assert row["se_runs"] ** 2 == pytest.approx(runs + rest / (n * r))
     of_means = np.std(np.mean(A, axis=1), ddof=1) / 2
     assert sm.variance_parts(rows_of(A)).loc[0, "se_users"] == pytest.approx(of_means)
+
+
+@pytest.mark.parametrize(
+    ("table", "users", "runs", "rest", "error"),
+    [
+        (A, 0.046111111111111124, -1 / 600, 0.009166666666666667, 0.11086778913041727),
+        (B, 0.06805555555555552, -1 / 1200, 0.005833333333333334, 0.13228756555322949),
+    ],
+)
+def test_parts_of_variance_worked_exactly(
+    table: Any, users: float, runs: float, rest: float, error: float
+) -> None:
+    """The parts of users are (.1475 - 11/1200) / 3 and (.21 - 7/1200) / 3, and so on."""
+    (row,) = sm.variance_parts(rows_of(table)).to_dict("records")
+    found = [row["var_users"], row["var_runs"], row["var_rest"], row["se"], row["se_users"]]
+    assert found == pytest.approx([users, runs, rest, error, error], abs=1e-12)
 
 
 def test_parts_of_variance_of_per_user_values() -> None:
