@@ -5,127 +5,88 @@
 Lists of a user have hits with a probability of the user, drawn from a beta distribution with the
 mean 0.2, so that the values of two lists of a user have the given correlation. The intervals are
 those of the formulas that the tests compare the statements with: value ± z standard errors of
-independent lists, --cluster, --cluster with --ci bootstrap (a third of the repetitions).
+independent lists, --cluster, --cluster with --ci bootstrap.
 
-A second table is of weighted means and of slices: lists with the weights 1, 2 or 5, and slices with
-half of the lists, each by a fair coin. Its intervals are the first two.
+There is a table for the mean over all lists, for a weighted mean (lists with the weights 1, 2 or
+5), and for a slice (half of the lists, each by a fair coin).
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
-MEAN, LEVEL, RESAMPLES = 0.2, 0.95, 500
+MEAN, ENDS, RESAMPLES = 0.2, (0.025, 0.975), 1000
+SIZES = (10, 30, 200, 2000)
+# the weights of lists; 0 is a list outside the slice
+WEIGHTS = {"all lists": [1], "weighted mean": [1, 2, 5], "slice": [0, 1]}
 Array: TypeAlias = npt.NDArray[Any]
 
 
 def hits(draw: np.random.Generator, users: int, lists: int, correlation: float) -> Array:
-    """Return the number of hits in the lists of every user."""
-    if correlation == 0:
-        return draw.binomial(lists, MEAN, users)
-    size = 1 / correlation - 1
-    return draw.binomial(lists, draw.beta(MEAN * size, (1 - MEAN) * size, users))
-
-
-def intervals(sums: Array, lists: int, draw: np.random.Generator) -> Iterator[tuple[float, float]]:
-    """Yield the intervals from the sum of values of every user: normal, clusters, bootstrap."""
-    users, n = len(sums), len(sums) * lists
-    value = sums.sum() / n
-    deviation = np.sqrt(value * (1 - value) * n / (n - 1))  # of values 0 and 1
-    z = stats.norm.ppf((1 + LEVEL) / 2)
-    yield value - z * deviation / np.sqrt(n), value + z * deviation / np.sqrt(n)
-    residuals = sums - value * lists
-    error = np.sqrt(users / (users - 1) * (residuals**2).sum()) / n
-    t = stats.t.ppf((1 + LEVEL) / 2, users - 1)
-    yield value - t * error, value + t * error
-    weights = draw.poisson(1, (RESAMPLES, users))
-    means = (weights @ sums) / np.maximum(weights.sum(axis=1) * lists, 1)
-    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    yield low, high
-
-
-def coverage(users: int, lists: int, correlation: float, repetitions: int) -> list[float]:
-    """Return the share of intervals of each kind that contain the mean."""
-    draw = np.random.default_rng([users, lists, int(100 * correlation)])
-    found, counts = np.zeros(3), np.zeros(3)
-    for repetition in range(repetitions):
-        sums = hits(draw, users, lists, correlation)
-        of_all = intervals(sums, lists, draw)
-        for kind in range(3 if repetition % 3 == 0 else 2):
-            low, high = next(of_all)
-            found[kind] += low <= MEAN <= high
-            counts[kind] += 1
-    return list(found / counts)
-
-
-def of_parts(values: Array, weights: Array, given: float = MEAN) -> tuple[bool, bool]:
-    """Return whether the intervals of a weighted mean contain the true one: normal, clusters.
-
-    `values` and `weights` have a row per user and a column per list; a weight of 0 is a list
-    outside the slice. A user without a list does not count.
-    """
-    inside = weights > 0
-    n, users = inside.sum(), inside.any(axis=1).sum()
-    value = (weights * values).sum() / weights.sum()
-    residuals = weights * (values - value)
-    error = np.sqrt(n / (n - 1) * (residuals**2).sum()) / weights.sum()
-    of_clusters = np.sqrt(users / (users - 1) * (residuals.sum(axis=1) ** 2).sum()) / weights.sum()
-    z, t = stats.norm.ppf((1 + LEVEL) / 2), stats.t.ppf((1 + LEVEL) / 2, users - 1)
-    distance = abs(value - given)
-    return distance <= z * error, distance <= t * of_clusters
-
-
-def coverage_of_parts(
-    kind: str, users: int, lists: int, correlation: float, repetitions: int
-) -> list[float]:
-    """Return the share of intervals that contain the mean, for weighted means or slices."""
-    draw = np.random.default_rng([users, lists, int(100 * correlation), len(kind)])
-    size = 1 / correlation - 1
-    found = np.zeros(2)
-    for _ in range(repetitions):
+    """Return whether each list of each user has a hit."""
+    shares = np.full((users, 1), MEAN)
+    if correlation > 0:
+        size = 1 / correlation - 1
         shares = draw.beta(MEAN * size, (1 - MEAN) * size, (users, 1))
-        values = draw.random((users, lists)) < shares
-        choices = [1, 2, 5] if kind == "weighted" else [0, 1]
-        found += of_parts(values, draw.choice(choices, (users, lists)))
-    return list(found / repetitions)
+    found: Array = draw.random((users, lists)) < shares
+    return found
+
+
+def contain(values: Array, weights: Array, times: Array) -> list[bool]:
+    """Return whether the intervals contain the true mean: normal, clusters, bootstrap.
+
+    `values` and `weights` have a row per user and a column per list; `times` has a row per resample
+    and a column per user. A user without a list in the slice does not count.
+    """
+    inside = (weights > 0).any(axis=1)
+    n, users, total = (weights > 0).sum(), inside.sum(), weights.sum()
+    value = (weights * values).sum() / total
+    residuals = weights * (values - value)
+    error = np.sqrt(n / (n - 1) * (residuals**2).sum()) / total
+    of_clusters = np.sqrt(users / (users - 1) * (residuals.sum(axis=1) ** 2).sum()) / total
+    distance = abs(value - MEAN)
+    sums, counts = times @ (weights * values).sum(axis=1), times @ weights.sum(axis=1)
+    low, high = np.quantile(sums[counts > 0] / counts[counts > 0], ENDS)
+    z, t = special.ndtri(ENDS[1]), special.stdtrit(users - 1, ENDS[1])
+    return [distance <= z * error, distance <= t * of_clusters, low <= MEAN <= high]
+
+
+def coverage(kind: str, users: int, lists: int, correlation: float, repetitions: int) -> str:
+    """Return the shares of intervals of each kind that contain the mean, in percent.
+
+    All repetitions have the same resamples, as all runs with the same --seed.
+    """
+    draw = np.random.default_rng([users, lists, int(100 * correlation), len(kind)])
+    times = draw.poisson(1, (RESAMPLES, users)).astype(float)
+    found = [
+        contain(
+            hits(draw, users, lists, correlation),
+            draw.choice(WEIGHTS[kind], (users, lists)),
+            times,
+        )
+        for _ in range(repetitions)
+    ]
+    return " / ".join(f"{share:.0f}" for share in 100 * np.mean(found, axis=0))
 
 
 def main() -> None:
-    """Print a row per correlation and number of lists, a column per number of users."""
+    """Print a table per mean: a row per correlation and number of lists, a column per users."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=2000)
     repetitions = parser.parse_args().repetitions
-    sizes = (10, 30, 200, 2000)
-    print("| correlation | lists per user |", " | ".join(f"{n:,} users" for n in sizes), "|")
-    print("|---:|---:|" + "---|" * len(sizes))
-    for correlation in (0.0, 0.1, 0.3):
-        for lists in (3, 5, 10):
-            cells = [
-                " / ".join(
-                    f"{100 * share:.0f}" for share in coverage(n, lists, correlation, repetitions)
-                )
-                for n in sizes
-            ]
-            print(f"| {correlation:g} | {lists} |", " | ".join(cells), "|", flush=True)
-    print("\n| mean | correlation | lists per user |", end=" ")
-    print(" | ".join(f"{n:,} users" for n in sizes), "|")
-    print("|---|---:|---:|" + "---|" * len(sizes))
-    for kind, correlation, lists in itertools.product(("weighted", "slice"), (0.1, 0.3), (5, 10)):
-        cells = [
-            " / ".join(
-                f"{100 * share:.0f}"
-                for share in coverage_of_parts(kind, n, lists, correlation, repetitions)
-            )
-            for n in sizes
-        ]
-        print(f"| {kind} | {correlation:g} | {lists} |", " | ".join(cells), "|", flush=True)
+    for kind in WEIGHTS:
+        print(f"\n{kind}\n")
+        print("| correlation | lists per user |", " | ".join(f"{n:,} users" for n in SIZES), "|")
+        print("|---:|---:|" + "---|" * len(SIZES))
+        for correlation in (0.0, 0.1, 0.3):
+            for lists in (3, 5, 10):
+                cells = [coverage(kind, n, lists, correlation, repetitions) for n in SIZES]
+                print(f"| {correlation:g} | {lists} |", " | ".join(cells), "|", flush=True)
 
 
 if __name__ == "__main__":

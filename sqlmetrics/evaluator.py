@@ -316,9 +316,9 @@ class Evaluator(OnSession):
             power: add `mde`, the smallest difference that a t-test finds with this probability,
                 such as 0.8, and `mde_relative`, its share of |baseline_value|; at the level
                 1 - confidence, divided by the number of p-values if these are corrected.
-            detect: add the number of users (of clusters) that are needed to find this difference
-                with the probability `power` (0.8): `users_needed` (`clusters_needed`); 0.01, or
-                `"1%"` of the baseline's value.
+            detect: add the number of users (of clusters, of runs of each model) that are needed to
+                find this difference with the probability `power` (0.8): `users_needed`
+                (`clusters_needed`, `runs_needed`); 0.01, or `"1%"` of the baseline's value.
             over: "runs" compares the values of runs, such as seeds, in place of users, by Welch's
                 t-test; "paired_runs" pairs runs of the same name, such as folds.
             fail_if: gates, such as `"ndcg@10 ci_low < -1%"` or, with `power`, `"ndcg@10 mde > 2%"`.

@@ -362,7 +362,7 @@ Example:
 @click.option(
     "--plot",
     metavar="FILE",
-    help="With --ranks, also write a chart of the mean ranks to FILE (.html .png .svg).",
+    help="With --ranks, also draw the critical difference diagram to FILE (.html .png .svg).",
 )
 @shared.output_options
 def table(datasets: tuple[str, ...], ranks: bool, plot: str | None, **options: Any) -> None:

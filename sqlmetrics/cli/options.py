@@ -478,8 +478,8 @@ power_options = _options(
     _metric(
         "--detect",
         metavar="DELTA",
-        help="Add the number of users (or clusters) needed to find this difference, e.g. 0.01, or "
-        "1% of the baseline's value.",
+        help="Add the number of users (or clusters, runs) needed to find this difference, e.g. "
+        "0.01, or 1% of the baseline's value.",
     ),
 )
 

@@ -90,6 +90,7 @@ def content(
         definitions=_definitions(study),
         statement=statement,
         result=summary.result(study),
+        decisions=summary.of_metrics(study),
         differs=summary.differences(conventions, settings),
         made_by=f"sqlmetrics {__version__}, DuckDB {duckdb.__version__}",
     )

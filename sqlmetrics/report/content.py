@@ -152,6 +152,7 @@ class Content:
         examples: example users with their lists.
         examples_text: the rule by which the example users were selected.
         result: the result in one sentence, or empty.
+        decisions: a sentence per metric: how the models differ from the best.
         differs: the settings that differ from the convention, or empty.
     """
 
@@ -167,4 +168,5 @@ class Content:
     examples: Sequence[Example] = field(default_factory=tuple)
     examples_text: str = ""
     result: str = ""
+    decisions: Sequence[str] = ()
     differs: str = ""

@@ -1,4 +1,4 @@
-"""The result of a report in one sentence, and the settings that differ from the convention."""
+"""The result of a report in sentences, and the settings that differ from the convention."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pandas as pd
 
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.report.analysis import Study, label
-from sqlmetrics.stats.paired_tests import adjusted_within, n_tests
+from sqlmetrics.stats.decisions import decisions
+from sqlmetrics.stats.paired_tests import adjusted_within, n_tests, powers
 from sqlmetrics.stats.power import Power, smallest_difference
 from sqlmetrics.stats.student import special
 
@@ -45,6 +46,25 @@ def result(study: Study) -> str:
         f"{ranked[0]} is best by {name}, {_number(value)}: {lead} {ranked[1]} "
         f"({_number(other)}){_verdict(study, ranked[1], name)}."
     )
+
+
+def of_metrics(study: Study) -> list[str]:
+    """Return a sentence per metric: how the models differ from the best, and what is unseen.
+
+    The tests and their correction are those of the marks of the leaderboard. There are none if
+    there are very many metrics.
+    """
+    rows = study.from_best
+    if not len(rows):
+        return []
+    unit = "users" if study.how.cluster is None else "clusters"
+    count = rows[f"n_{unit}"].to_numpy("float64", na_value=float("nan"))
+    error = (rows["ci_high"] - rows["ci_low"]).to_numpy("float64") / 2
+    error /= special("the t-test").stdtrit(count - 1, (1 + study.how.confidence) / 2)
+    p_values, correction = rows["p_value"].to_numpy("float64"), study.how.correction
+    spread = error, count, error * count**0.5, count * 0 + 1
+    found = powers(rows, p_values, spread, study.how.alpha, correction, Power(), unit)
+    return decisions(rows.assign(**found), study.better, study.how.alpha, Power(), correction)
 
 
 def _verdict(study: Study, second: str, name: str) -> str:

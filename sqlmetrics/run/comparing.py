@@ -104,15 +104,8 @@ def compare(
             _check_audited(testing)
         chosen = _baseline(session, baseline, of.requests)
         run = planned(of, comparison(of, chosen, testing.test))
-        if gates:
-            others = [model for model in models(session) if model != chosen]
-            computed = [(request.name, request.k) for request in of.requests]
-            attributes = () if of.slicing is None else of.slicing.attributes
-            slices = gating.columns_of_slices(session, attributes)
-            check_known(
-                gates, computed, others, interval=testing.interval, slices=slices,
-                further=[*further(run), *_of_power(asked, testing.power)],
-            )  # fmt: skip
+        attributes = () if of.slicing is None else of.slicing.attributes
+        _check_gates(session, gates, of.requests, chosen, attributes, testing, further(run))
         frame = session.engine.comparison(ready(session, run), run.of_users, callers_level())
     frame = present(session, frame, run)
     leading = [name for name in frame.columns if name != "model"]
@@ -120,8 +113,8 @@ def compare(
     frame = frame[[*leading[:place], "model", *leading[place:]]]
     frame["model"] = frame["model"].astype(str)  # the baseline is a text, too
     power = testing.power
-    if power is None and are_few(frame) and importlib.util.find_spec("scipy") is not None:
-        power = Power()  # for the decisions
+    if are_few(frame) and importlib.util.find_spec("scipy") is not None:
+        power = power or Power()  # for the decisions
     frame = paired_tests.finished(
         frame,
         test=testing.test,
@@ -130,16 +123,47 @@ def compare(
         correction=testing.correction,
         power=power,
     )
+    frame = _decided(frame, of.requests, asked, testing, power)
+    return gating.passed(session, frame, gates, COMPARISON)
+
+
+def _check_gates(
+    session: Session,
+    gates: Sequence[Gate],
+    requests: Sequence[MetricRequest],
+    baseline: str,
+    attributes: Sequence[Attribute],
+    testing: Testing,
+    further: Sequence[str] = (),
+) -> None:
+    """Check that every gate applies to a row of the comparison; see `gates.check_known`."""
+    if not gates:
+        return
+    others = [model for model in models(session) if model != baseline]
+    computed = [(request.name, request.k) for request in requests]
+    slices = gating.columns_of_slices(session, attributes)
+    further = [*further, *_of_power(testing, "n_clusters" in further)]
+    check_known(gates, computed, others, interval=testing.interval, slices=slices, further=further)
+
+
+def _decided(
+    frame: pd.DataFrame,
+    requests: Sequence[MetricRequest],
+    asked: Request,
+    testing: Testing,
+    power: Power | None,
+) -> pd.DataFrame:
+    """Add the sentences for decisions; `power` is that of the column `mde`, if there is one."""
     sentences: list[str] = []
     if power is not None:
-        better = {request.name: request.higher_is_better for request in of.requests}
+        better = {request.name: request.higher_is_better for request in requests}
         sentences = decisions(
             frame, better, 1 - asked.interval.confidence, power, testing.correction
         )
         if testing.power is None:
             frame = frame.drop(columns=["mde", "mde_relative"])
     frame.attrs[DECISIONS] = sentences
-    return gating.passed(session, frame, gates, COMPARISON)
+    return frame
 
 
 def _compare_runs(
@@ -149,8 +173,7 @@ def _compare_runs(
     over = Argument("over", testing.over)
     refused = {
         "test": testing.test != "t", "ci": testing.interval == "bootstrap",
-        "cluster": asked.cluster is not None, "power": testing.power is not None,
-        "combinations": asked.combinations,
+        "cluster": asked.cluster is not None, "combinations": asked.combinations,
     }  # fmt: skip
     for name, is_given in refused.items():
         if is_given:
@@ -163,9 +186,18 @@ def _compare_runs(
     resolved = resolve(session.definitions, session.planner, asked)
     _check_over_runs([one for one in resolved.attributes if one.of == "lists"])
     chosen = _baseline(session, baseline, resolved.requests)
+    for gate in gates:
+        if gate.column == "n_users":
+            raise UsageError(
+                f"the gate {gate.text!r} names {gate.column}, which a comparison over runs lacks"
+            )
+    _check_gates(session, gates, resolved.requests, chosen, resolved.attributes, testing)
     by = [asked.by] if isinstance(asked.by, str) else list(asked.by or ())
     none = replace(asked.interval, kind="none")
     values = evaluate(session, replace(asked, by=["run", *by], interval=none))
+    power = testing.power
+    if are_few(values.drop(columns=["model", "run"])):
+        power = power or Power()  # for the decisions
     frame = over_runs(
         values,
         chosen,
@@ -173,12 +205,9 @@ def _compare_runs(
         interval=testing.interval != "none",
         confidence=asked.interval.confidence,
         correction=testing.correction,
+        power=power,
     )
-    for gate in gates:
-        if gate.column not in frame.columns:
-            raise UsageError(
-                f"the gate {gate.text!r} names {gate.column}, which a comparison over runs lacks"
-            )
+    frame = _decided(frame, resolved.requests, asked, testing, power)
     if bool((frame[["n_runs", "baseline_runs"]] < 2).any().any()):
         single = frame.loc[frame["n_runs"] < 2, "model"].tolist()
         single += frame.loc[frame["baseline_runs"] < 2, "baseline"].tolist()
@@ -226,12 +255,12 @@ def changed_users(
     return frame
 
 
-def _of_power(asked: Request, power: Power | None) -> list[str]:
+def _of_power(testing: Testing, clustered: bool) -> list[str]:
     """Return the columns of the power of a comparison."""
-    if power is None:
+    if testing.power is None:
         return []
-    unit = "users" if asked.cluster is None else "clusters"
-    return ["mde", "mde_relative", *([] if power.detect is None else [f"{unit}_needed"])]
+    unit = "runs" if testing.over != "users" else "clusters" if clustered else "users"
+    return ["mde", "mde_relative", *([] if testing.power.detect is None else [f"{unit}_needed"])]
 
 
 def _check_audited(testing: Testing) -> None:

@@ -33,7 +33,7 @@ def decisions(
     """Say which model is better by each metric, by how much, and what could not have been seen.
 
     Args:
-        frame: the result of `Evaluator.compare` with the column `mde`.
+        frame: the result of `Evaluator.compare`, over users or runs, with the column `mde`.
         better: for every metric, whether higher values are better; None if neither direction is.
         alpha: a difference is significant if its corrected p-value is below it.
         power: the power of the column `mde`.
@@ -57,6 +57,7 @@ def decisions(
     sentences = []
     for (*values, metric, k), rows in groups.items():
         where = "".join(f", {name}={value}" for name, value in zip(slices, values, strict=True))
+        where += ", over runs" if "n_runs" in names else ""
         about = labelled(metric, None if k is None else int(k)) + where
         higher = better.get(metric, better.get(metric.partition("(")[0]))
         sentences.append(f"{about}: {'; '.join(_parts(rows, higher, alpha, power))}.")
@@ -71,7 +72,8 @@ def _parts(
     for row in rows:
         p = row["p_adjusted"]
         if row["difference"] is None:
-            yield f"{row['model']} and {row['baseline']} have no user in common"
+            lacks = "run with a value" if "n_runs" in row else "user"
+            yield f"{row['model']} and {row['baseline']} have no {lacks} in common"
         elif p is None:
             yield f"the difference of {row['model']} is not tested"
         elif p >= alpha:
@@ -123,11 +125,17 @@ def _unseen(rows: list[dict[Any, Any]], alpha: float, power: Power) -> str:
     if not known:
         return ""
     row = max(known, key=lambda one: one["mde"])
-    unit = "users" if row.get("n_clusters") is None else "clusters"
-    count = row["n_users"] if unit == "users" else row["n_clusters"]
+    if "n_runs" in row:
+        units = f"{row['n_runs']} and {row['baseline_runs']} runs"
+        if row["test"] == "paired":
+            units = f"{row['n_runs']} pairs of runs"
+    elif row.get("n_clusters") is None:
+        units = f"{row['n_users']:,} users"
+    else:
+        units = f"{row['n_clusters']:,} clusters"
     share = "" if row["mde_relative"] is None else f" ({_percent(row['mde_relative'])})"
     level = f"{alpha:.3g}" + (f" / {row['n_tests']:.0f}" if row["n_tests"] > 1 else "")
     return (
-        f"; with these {int(count):,} {unit}, only differences above {row['mde']:.3g}{share} would "
+        f"; with these {units}, only differences above {row['mde']:.3g}{share} would "
         f"show (power {100 * power.power:.3g} %, level {level})"
     )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OF_RUNS = ("n_runs", "std_runs")  # columns of results for models with several runs
 GRAMMAR = "[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%] [where SLICE=VALUE, …]"
-OF_POWER = ("mde", "mde_relative", "users_needed", "clusters_needed")
+OF_POWER = ("mde", "mde_relative", "users_needed", "clusters_needed", "runs_needed")
 OF_PAST = "mean(7) - 2 std(7)"  # instead of the number, for evaluations
 
 
@@ -76,7 +76,8 @@ EVALUATION = Gated(
 # columns that a result has only with an argument
 _ONLY_WITH = {
     "n_clusters": "cluster", "clusters_needed": "cluster", "users_needed": "detect",
-    "mde": "power", "mde_relative": "power", "n_audited": "audit",
+    "runs_needed": "over", "mde": "power", "mde_relative": "power",
+    "n_audited": "audit",
 }  # fmt: skip
 _OPERATORS: dict[str, tuple[Callable[[float, float], bool], str]] = {
     "<": (operator.lt, "below"),

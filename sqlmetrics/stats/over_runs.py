@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.stats.paired_tests import adjusted_within, t_interval, t_test
+from sqlmetrics.stats.paired_tests import adjusted_within, powers, t_interval, t_test
+from sqlmetrics.stats.power import Power
 from sqlmetrics.texts.messages import Argument, Message
 from sqlmetrics.texts.wording import listed
 
@@ -37,6 +38,7 @@ def over_runs(
     interval: bool,
     confidence: float,
     correction: str,
+    power: Power | None = None,
 ) -> pd.DataFrame:
     """Compare the values of the runs of every model with those of the baseline.
 
@@ -47,6 +49,9 @@ def over_runs(
         interval: whether to compute intervals.
         confidence: the confidence level of the interval.
         correction: see `paired_tests.finished`.
+        power: adds `mde` and `mde_relative`, as there, and `runs_needed` with a difference to
+            detect: the number of runs of each model, or of pairs. The standard deviations are
+            those of the runs, and the degrees of freedom those of the test.
 
     Returns:
         One row per slice, metric, cutoff and model: the columns of slices, `metric, k, model,
@@ -78,6 +83,7 @@ def over_runs(
     frame = pd.DataFrame(rows)
     difference, error = frame["difference"].to_numpy(), frame.pop("error").to_numpy()
     n = frame.pop("freedom").to_numpy() + 1
+    deviation, of_one = frame.pop("deviation").to_numpy(), frame.pop("freedom_of_one").to_numpy()
     low, high = t_interval(difference, error, n, confidence)
     missing = np.full(len(frame), np.nan)
     p_values = np.where(np.isnan(error), np.nan, t_test(difference, error, n))
@@ -90,9 +96,13 @@ def over_runs(
     ending = ["ci_low", "ci_high", "relative", "test", "p_value", "p_adjusted", "n_runs",
               "baseline_runs"]  # fmt: skip
     leading = [name for name in frame.columns if name not in ending]
-    return frame[[*leading, *ending]].astype(
-        dict.fromkeys(["k", "n_runs", "baseline_runs"], "Int64")
-    )
+    counts = ["k", "n_runs", "baseline_runs"]
+    if power is not None:
+        spread = error, n, deviation, of_one
+        found = powers(frame, p_values, spread, 1 - confidence, correction, power, "runs")
+        frame, ending = frame.assign(**found), [*ending, *found]
+        counts += [name for name in found if name == "runs_needed"]
+    return frame[[*leading, *ending]].astype(dict.fromkeys(counts, "Int64"))
 
 
 def _compared(
@@ -101,7 +111,8 @@ def _compared(
     """Compare the values of two models by run."""
     found = {
         "value": own.mean(), "baseline_value": other.mean(),
-        "difference": own.mean() - other.mean(), "error": math.nan, "freedom": math.nan,
+        "difference": own.mean() - other.mean(),
+        **dict.fromkeys(("error", "freedom", "deviation", "freedom_of_one"), math.nan),
         "n_runs": len(own), "baseline_runs": len(other),
     }  # fmt: skip
     if paired:
@@ -114,15 +125,22 @@ def _compared(
         pairs = own - other
         if len(pairs) > 1:
             found |= {"error": pairs.std() / math.sqrt(len(pairs)), "freedom": len(pairs) - 1}
+            found |= {"deviation": pairs.std(), "freedom_of_one": 1.0}
         return found
     if min(len(own), len(other)) > 1:
-        parts = [some.var() / len(some) for some in (own, other)]
-        below = sum(
-            part**2 / (len(some) - 1) for part, some in zip(parts, (own, other), strict=True)
-        )
-        found["error"] = math.sqrt(sum(parts))
-        found["freedom"] = sum(parts) ** 2 / below if below else len(own) + len(other) - 2
+        of_runs = own.var(), other.var()
+        found["error"], found["freedom"] = _welch(of_runs, (len(own), len(other)))
+        # of a run of each model: n runs of each have n - 1 times its degrees of freedom
+        error, freedom = _welch(of_runs, (2, 2))
+        found |= {"deviation": error * math.sqrt(2), "freedom_of_one": freedom}
     return found
+
+
+def _welch(variances: tuple[float, float], counts: tuple[int, int]) -> tuple[float, float]:
+    """Return the standard error of a difference of means, and its degrees of freedom."""
+    parts = [variance / n for variance, n in zip(variances, counts, strict=True)]
+    below = sum(part**2 / (n - 1) for part, n in zip(parts, counts, strict=True))
+    return math.sqrt(sum(parts)), sum(parts) ** 2 / below if below else sum(counts) - 2
 
 
 def variance_parts(per_user: pd.DataFrame) -> pd.DataFrame:

@@ -185,7 +185,9 @@ def finished(
     if audited:
         columns |= {name: _numbers(rows, name) for name in OF_AUDIT}
     if power is not None:
-        columns |= _powers(rows, p, error, n_units, 1 - confidence, correction, power)
+        unit = "clusters" if clustered else "users"
+        spread = error, n_units, error * np.sqrt(n_units), np.ones(len(rows))
+        columns |= powers(rows, p, spread, 1 - confidence, correction, power, unit)
     further = [name for name in columns if name not in _COLUMNS]
     before = list(rows.columns).index("metric")
     leading = [name for name in rows.columns[:before] if name not in _COLUMNS]
@@ -196,28 +198,38 @@ def finished(
     return frame.astype(dict.fromkeys(counts, "Int64"))
 
 
-def _powers(
+def powers(
     rows: pd.DataFrame,
     p_values: Numbers,
-    error: Numbers,
-    n_units: Numbers,
+    spread: tuple[Numbers, Numbers, Numbers, Numbers],
     alpha: float,
     correction: str,
     power: Power,
+    unit: str,
 ) -> dict[str, Numbers]:
-    """Return the columns of the power of every comparison."""
+    """Return the columns of the power of every comparison.
+
+    `spread` has, for every row, the standard error, one more than its degrees of freedom, and for
+    the number of a `unit` that a difference needs: the standard deviation of the difference of one
+    unit, and the degrees of freedom that a further unit adds.
+    """
     import numpy as np
 
     levels = alpha / n_tests(rows, p_values, correction)
     base = np.abs(_numbers(rows, "baseline_value"))
-    known = list(zip(error, n_units, levels, strict=True))
+    error, n_units, deviation, of_one = spread
+    known = zip(error, n_units, levels, strict=True)
     mde = np.array([smallest_difference(*one, power.power) for one in known], dtype=np.float64)
     columns = {"mde": mde, "mde_relative": _divided(mde, base)}
     if power.detect is not None:
         sought = power.detect * (base if power.is_share else np.ones(len(rows)))
-        unit = "clusters" if "n_clusters" in rows.columns else "users"
         columns[f"{unit}_needed"] = np.array(
-            [units_needed(d, *one, power.power) for d, one in zip(sought, known, strict=True)],
+            [
+                units_needed(difference, of_unit, level, power.power, freedom)
+                for difference, of_unit, level, freedom in zip(
+                    sought, deviation, levels, of_one, strict=True
+                )
+            ],
             dtype=np.float64,
         )
     return columns

@@ -1,4 +1,4 @@
-"""The power of paired comparisons: how small a difference a test could have found.
+"""The power of comparisons: how small a difference a test could have found.
 
 The power is that of the two-sided t-test for a difference that is assumed, never for the observed
 one: the power for that is another form of its p-value (Hoenig and Heisey, The abuse of power, The
@@ -64,11 +64,11 @@ class Power:
 
 
 def smallest_difference(error: float, n_units: float, alpha: float, power: float) -> float:
-    """Return the smallest difference that a paired t-test finds with some probability.
+    """Return the smallest difference that a t-test finds with some probability.
 
     Args:
         error: the standard error of the mean difference.
-        n_units: the number of users, or of clusters.
+        n_units: the number of users or clusters; one more than the degrees of freedom.
         alpha: the significance level of the two-sided test.
         power: the probability.
 
@@ -87,22 +87,25 @@ def smallest_difference(error: float, n_units: float, alpha: float, power: float
 
 
 def units_needed(
-    difference: float, error: float, n_units: float, alpha: float, power: float
+    difference: float, deviation: float, alpha: float, power: float, freedom_of_one: float = 1.0
 ) -> float:
     """Return the smallest number of units for which the test finds a difference.
 
-    The standard deviation of the units is that of the given ones: see `smallest_difference` for
-    the arguments.
+    Args:
+        difference: the difference.
+        deviation: the standard deviation of the difference of one unit.
+        alpha, power: see `smallest_difference`.
+        freedom_of_one: the degrees of freedom that every unit but the first adds.
 
-    Returns: the number; NaN as for `smallest_difference`, for no difference, and for more than
+    Returns: the number; NaN for no difference, an unknown deviation or one of 0, and for more than
         10^12 units.
     """
-    if not (difference > 0 and error > 0 and n_units > 1):
+    if not (difference > 0 and deviation > 0):
         return math.nan
-    deviation = error * math.sqrt(n_units)
 
     def is_enough(n: int) -> bool:
-        return _power_for(n - 1, alpha)(difference / deviation * math.sqrt(n)) >= power
+        found = _power_for(freedom_of_one * (n - 1), alpha)
+        return found(difference / deviation * math.sqrt(n)) >= power
 
     enough = 2
     while not is_enough(enough):

@@ -43,6 +43,15 @@ class RanksOf:
     friedman_p: float
     iman_davenport_p: float
 
+    def from_best(self) -> list[str]:
+        """Return the models, the best first."""
+        return sorted(self.means, key=lambda model: self.means[model])
+
+    def span(self, models: Sequence[str]) -> tuple[float, float]:
+        """Return the smallest and the largest mean rank of some models."""
+        means = [self.means[model] for model in models]
+        return min(means), max(means)
+
 
 @dataclass(frozen=True)
 class Ranks:
@@ -146,11 +155,32 @@ class Ranks:
         unranked = [f"no ranks, because no value is marked as the best: {', '.join(self.unranked)}"]
         return [*texts, smallest, difference, *(unranked if self.unranked else [])]
 
+    def groups(self, metric: str) -> list[list[str]]:
+        """Return the largest groups of models, the best first, whose ranks do not differ.
+
+        The mean ranks of a group are less than the critical difference apart. All models are a
+        group if the test finds no difference. A model that differs from all others is in none.
+        """
+        ranks, found = self.metrics[metric], list[list[str]]()
+        order = ranks.from_best()
+        if not self._differ(ranks):
+            return [order]
+        for place, model in enumerate(order):
+            end = ranks.means[model] + self.critical_difference
+            group = [model, *(one for one in order[place + 1 :] if ranks.means[one] < end)]
+            if len(group) > 1 and not (found and found[-1][-1] == group[-1]):
+                found.append(group)
+        return found
+
+    def _differ(self, ranks: RanksOf) -> bool:
+        """Return whether the test finds a difference; only then do pairs of models count."""
+        return max(ranks.iman_davenport_p, self.smallest_p) < ALPHA
+
     def _verdict(self, ranks: RanksOf) -> str:
-        """Say which models are worse than the best; their pairs count only if the test does."""
-        if max(ranks.iman_davenport_p, self.smallest_p) >= ALPHA:
+        """Say which models are worse than the best."""
+        if not self._differ(ranks):
             return "no significant difference"
-        best = min(ranks.means, key=lambda model: ranks.means[model])
+        best = ranks.from_best()[0]
         limit = ranks.means[best] + self.critical_difference
         worse = [model for model, mean in ranks.means.items() if mean >= limit]
         return f"{listed(worse) or 'no model'} significantly worse than {best}"

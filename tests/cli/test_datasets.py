@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -174,8 +175,8 @@ def test_a_chart_of_ranks(ranked: list[str], tmp_path: Path) -> None:
     table(*asked)
     content = path.read_bytes()
     texts = {"".join(part.itertext()) for part in ElementTree.fromstring(content).iter()}
-    title = "mean rank ± half the critical difference"
-    assert {"ndcg@10, Friedman p = 0.097", title, "als", "knn", "pop"} <= texts
+    title = "ndcg@10: mean ranks, 1 is the best (Iman-Davenport p = 0.049)"
+    assert {title, "CD = 1.914", "als (1.33)", "knn (1.67)", "pop (3.00)"} <= texts
     assert "exists" in table(*asked, code=1)
     assert path.read_bytes() == content
     table(*asked, "--force")
@@ -184,12 +185,28 @@ def test_a_chart_of_ranks(ranked: list[str], tmp_path: Path) -> None:
     assert "ranks.pdf: a chart is written as .html, .png, .svg" in pdf
 
 
-def test_intervals_of_the_chart_are_as_wide_as_the_critical_difference() -> None:
+@pytest.mark.parametrize("n_models", [2, 4, 10, 11])
+def test_the_critical_difference_diagram(n_models: int) -> None:
+    """Every dataset has the order of the names; the mean ranks are 1, 2, …"""
     pytest.importorskip("altair")
-    boards = {name: ML.assign(model=["a", "b", "c"]) for name in ("x", "y", "z")}
-    ranks = Ranks.of(boards)
-    (data,) = chart_of_ranks(ranks).to_dict()["datasets"].values()
-    assert [row["value"] for row in data] == [1, 2, 3]
-    for row in data:
-        assert row["ci_high"] - row["ci_low"] == pytest.approx(ranks.critical_difference, rel=1e-5)
-        assert row["ci_high"] + row["ci_low"] == pytest.approx(2 * row["value"], rel=1e-5)
+    models = [f"model {place:02}" for place in range(1, n_models + 1)]
+    board = pd.DataFrame({"model": models, "ndcg@10": [-place for place in range(n_models)]})
+    board["ndcg@10 mark"] = ["best", *[""] * (n_models - 1)]
+    ranks = Ranks.of({f"dataset {number}": board for number in range(9)})
+    groups = ranks.groups("ndcg@10")
+    datasets = [*chart_of_ranks(ranks).to_dict()["datasets"].values()]
+    lines = next(rows for rows in datasets if "mean" in rows[0])
+    assert [row["mean"] for row in lines] == [*range(1, n_models + 1)]
+    # names of one side have rows of their own, and the lines to the names do not cross those above
+    for is_left, inwards in ((True, 1), (False, -1)):
+        side = [row for row in lines if row["is_left"] == is_left][::inwards]
+        assert 0 <= len(side) - n_models / 2 <= 0.5 or not is_left
+        assert all(below["y"] - above["y"] == 20 for above, below in itertools.pairwise(side))
+    bars = [row for rows in datasets for row in rows if "high" in row and "label" not in row]
+    spans = [[int(group[0][-2:]), int(group[-1][-2:])] for group in groups]
+    assert [[row["low"], row["high"]] for row in bars] == spans
+    for one, other in itertools.combinations(bars, 2):
+        assert one["y"] != other["y"] or one["high"] < other["low"]
+    assert all(row["axis"] < bar["y"] < row["y"] for row in lines for bar in bars)
+    (critical,) = (rows[0] for rows in datasets if "CD" in rows[0].get("label", ""))
+    assert critical["high"] - 1 == pytest.approx(ranks.critical_difference, rel=1e-5)

@@ -29,7 +29,8 @@ from sqlmetrics.report.content import Content
 from sqlmetrics.report.examples import examples
 from sqlmetrics.report.figures import KINDS
 from sqlmetrics.report.figures.kind import plotted
-from sqlmetrics.report.summary import result
+from sqlmetrics.report.summary import of_metrics, result
+from sqlmetrics.stats.decisions import ATTRIBUTE
 from tests.support.calls import studied
 from tests.support.evaluators import Evaluator
 from tests.support.report_html import BUNDLE, Read
@@ -264,6 +265,17 @@ def test_the_result_in_one_sentence(study: Study, content: Content) -> None:
     )
 
 
+def test_a_sentence_per_metric(evaluator: sm.Evaluator) -> None:
+    """They are those of `compare` with the best model."""
+    with studied(evaluator, Question(["ndcg", "recall"], [4])) as study:
+        found, models = of_metrics(study), study.models
+        compared = evaluator.compare(["ndcg", "recall"], k=4, baseline=models[0])
+    assert {*study.from_best["baseline"]} == {models[0]}
+    assert found == compared.attrs[ATTRIBUTE]
+    assert found[0].startswith("ndcg@4: ")
+    assert len(found) == 2
+
+
 @pytest.mark.parametrize(("cluster", "unit"), [(None, "users"), ("home", "clusters")])
 def test_the_result_says_which_differences_the_users_are_too_few_for(
     cluster: str | None, unit: str
@@ -279,11 +291,14 @@ def test_the_result_says_which_differences_the_users_are_too_few_for(
     with Evaluator(models, held_out, users=homes) as evaluator:
         row = evaluator.compare("mrr@1", baseline="y", power=0.8, cluster=cluster).iloc[0]
         with studied(evaluator, Question(["mrr"], [1], cluster=cluster)) as study:
-            text = result(study)
+            text, (sentence,) = result(study), of_metrics(study)
     assert "not significant" in text
     assert text.endswith(
         f"; with these {row[f'n_{unit}']} {unit}, only differences above {row['mde']:#.4g} would "
         "show."
+    )
+    assert f"; with these {row[f'n_{unit}']} {unit}, only differences above {row['mde']:.3g}" in (
+        sentence
     )
 
 

@@ -1,8 +1,8 @@
 """Clusters: intervals and tests for lists whose values depend on each other.
 
-Three oracles: numbers worked exactly (with statsmodels 0.15 and tea-tasting beside them), the
-formula in fractions over the values that `per_user` returns, and, for resamples, the same values
-with one list per cluster, whose draws are those of the clusters.
+Oracles: numbers worked exactly, the formula in fractions over the values that `per_user` returns,
+statsmodels, tea-tasting, and, for resamples, the same values with one list per cluster, whose draws
+are those of the clusters.
 """
 
 from __future__ import annotations
@@ -101,6 +101,30 @@ def test_an_interval_of_clusters_worked_exactly(form: str, given_metric: Path) -
     assert_allclose([row["ci_low"], row["ci_high"]], interval(0.4, ERROR, 3), atol=1e-12)
     assert_allclose(printed.loc[0, ["ci_low", "ci_high"]].astype(float), STUDENT, atol=1e-12)
     assert printed["n_clusters"].tolist() == [3]
+
+
+def test_a_weighted_interval_of_clusters_worked_exactly(given_metric: Path) -> None:
+    """The mean is 9/16, and e = 1/8, 3/4, -7/8: se² = 3/2 · (1 + 36 + 49)/64 / 64 = 129/4096."""
+    lists = lists_of([1, 1 / 4, 3 / 4, 1 / 4, 0], USERS)
+    lists = lists.drop(columns="session").assign(user_id=range(5))
+    users = pd.DataFrame({"user_id": range(5), "home": USERS, "weight": [1, 1, 4, 1, 1]})
+    with Evaluator(lists, users=users, templates=given_metric) as evaluator:
+        (row,) = evaluator.evaluate(CALLS[1], cluster="home").to_dict("records")
+    numbers = [row["value"], row["ci_low"], row["ci_high"]]
+    assert_allclose(numbers, [9 / 16, -0.20107407800170463, 1.3260740780017046], atol=1e-12)
+    assert_allclose(numbers[1:], interval(9 / 16, (129 / 4096) ** 0.5, 3), atol=1e-12)
+
+
+def test_clusters_of_one_list_worked_exactly(given_metric: Path) -> None:
+    """The usual se² = 3/10 / 5, by Student and, without clusters, by the normal distribution."""
+    lists = lists_of(VALUES, [*range(5)])
+    with Evaluator(lists, templates=given_metric) as evaluator:
+        for cluster, ends in (
+            ("user_id", [-0.28008738065825567, 1.0800873806582558]),
+            (None, [-0.08009116763553092, 0.8800911676355309]),
+        ):
+            row = evaluator.evaluate("given", cluster=cluster).loc[0]
+            assert_allclose([row["ci_low"], row["ci_high"]], ends, atol=1e-12)
 
 
 def test_a_comparison_of_clusters_worked_exactly(given_metric: Path) -> None:
@@ -220,6 +244,37 @@ def test_statsmodels_finds_the_same_errors(given_metric: Path) -> None:
         low, high = fit.conf_int()[0]
         numbers = [row["value"], row["ci_low"], row["ci_high"]]
         assert_allclose(numbers, [fit.params[0], low, high], rtol=1e-10)
+
+
+def test_tea_tasting_finds_the_same_errors(given_metric: Path) -> None:
+    """A mean over lists is a ratio of two means over clusters; the delta method has its error."""
+    from tea_tasting.aggr import read_aggregates  # takes seconds
+
+    def found(values: pd.Series, weights: pd.Series, clusters: pd.Series) -> list[float]:
+        parts = pd.DataFrame({"sum": values * weights, "weight": weights})
+        of = read_aggregates(
+            parts.groupby(clusters).sum(), None, has_count=True, mean_cols=["sum", "weight"],
+            var_cols=["sum", "weight"], cov_cols=[("sum", "weight")],
+        )  # fmt: skip
+        value, error = of.mean("sum") / of.mean("weight"), of.ratio_var("sum", "weight")
+        return [value, *interval(value, (error / of.count()) ** 0.5, of.count())]
+
+    known = world(8)
+    with Evaluator(**known, templates=given_metric, baseline="b") as evaluator:
+        values = evaluator.per_user("given").merge(known["users"])
+        evaluated = evaluator.evaluate(CALLS, cluster="household")
+        (compared,) = evaluator.compare("given", cluster="household").to_dict("records")
+    values["one"] = 1.0
+    for row in evaluated.to_dict("records"):
+        own = values[values["model"] == row["model"]]
+        weights = own["weight"] if "weighted" in row["metric"] else own["one"]
+        expected = found(own["given"], weights, own["household"])
+        assert_allclose([row["value"], row["ci_low"], row["ci_high"]], expected, rtol=1e-10)
+    wide = values.pivot(index=["user_id", "household", "one"], columns="model", values="given")
+    both = wide.dropna().reset_index()
+    expected = found(both["a"] - both["b"], both["one"], both["household"])
+    numbers = [compared["difference"], compared["ci_low"], compared["ci_high"]]
+    assert_allclose(numbers, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_clusters_of_one_list_are_the_usual_intervals_but_for_student(given_metric: Path) -> None:

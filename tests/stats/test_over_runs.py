@@ -13,7 +13,9 @@ from click.testing import CliRunner
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import GateError, SqlmetricsWarning, UsageError
-from tests.support.runs import FRAMES, IN_A_COLUMN, TRUTH, VALUES, evaluator
+from sqlmetrics.stats.decisions import ATTRIBUTE
+from sqlmetrics.stats.over_runs import over_runs
+from tests.support.runs import FRAMES, IN_A_COLUMN, TRUTH, VALUES, evaluator, frame_of
 
 OF_RUNS = {  # means over users, of the table in support/runs.py
     model: [np.mean([value or 0 for value in values]) for values in runs.values()]
@@ -83,8 +85,89 @@ def test_equal_runs_and_single_runs() -> None:
 
 
 def test_gates() -> None:
-    with evaluator() as runs, pytest.raises(GateError):
-        runs.compare("mrr", baseline="a", over="runs", fail_if="mrr p_value > 0.05")
+    with evaluator() as runs:
+        for gate in ("mrr p_value > 0.05", "mrr mde > 1%", "mrr runs_needed > 3"):
+            with pytest.raises(GateError):
+                runs.compare("mrr", baseline="a", over="runs", detect="5%", fail_if=gate)
+        runs.compare("mrr", baseline="a", over="runs", detect="5%", fail_if="mrr runs_needed < 3")
+
+
+# ---------------------------------------------------------------- power and decisions
+
+
+def power_of(difference: float, error: float, freedom: float, alpha: float) -> float:
+    critical = scipy.stats.t.ppf(1 - alpha / 2, freedom)
+    found = scipy.stats.nct(freedom, difference / error)
+    return float(found.sf(critical) + found.cdf(-critical))
+
+
+def test_power_of_a_comparison_over_runs() -> None:
+    """The error and the degrees of freedom are those of scipy's tests."""
+    b, a = OF_RUNS["b"], OF_RUNS["a"]
+    with evaluator() as runs:
+        welch = runs.compare("mrr", baseline="a", over="runs", power=0.9, detect="20%").iloc[0]
+        paired = runs.compare("mrr", baseline="a", over="paired_runs", detect=0.1).iloc[0]
+    assert [*welch.index[-3:]] == [*paired.index[-3:]] == ["mde", "mde_relative", "runs_needed"]
+    assert welch["mde_relative"] == pytest.approx(welch["mde"] / np.mean(a))
+    difference, others = np.mean(b) - np.mean(a), (np.var(b, ddof=1), np.var(a, ddof=1))
+    for row, oracle, power in (
+        (welch, scipy.stats.ttest_ind(b, a, equal_var=False), 0.9),
+        (paired, scipy.stats.ttest_rel(b, a), 0.8),
+    ):
+        error = difference / oracle.statistic
+        assert power_of(row["mde"], error, oracle.df, 0.05) == pytest.approx(power, abs=1e-9)
+
+    def of_welch(n: int) -> float:
+        squares = sum((variance / n) ** 2 for variance in others)
+        freedom = (sum(others) / n) ** 2 / (squares / (n - 1))
+        return power_of(0.2 * np.mean(a), np.sqrt(sum(others) / n), freedom, 0.05)
+
+    def of_pairs(n: int) -> float:
+        deviation = np.std(np.subtract(b, a), ddof=1)
+        return power_of(0.1, deviation / np.sqrt(n), n - 1, 0.05)
+
+    for needed, of_runs, power in (
+        (welch["runs_needed"], of_welch, 0.9),
+        (paired["runs_needed"], of_pairs, 0.8),
+    ):
+        assert of_runs(needed - 1) < power <= of_runs(needed), needed
+
+
+def test_decisions_over_runs() -> None:
+    """All users have the same reciprocal rank, which is the value of the run.
+
+    The mean of live is 5/12, and 1/2, 1/2, 1/4 have the standard deviation √(1/48).
+    """
+    values: dict[str, list[float | None]] = {
+        "live": [1 / 2, 1 / 2, 1 / 4],
+        "good": [1, 1, 1],
+        "same": [1 / 2, 1 / 4, 1 / 2],
+    }
+    lists = {
+        model: frame_of({run: [value] * 4 for run, value in enumerate(of_runs, start=1)})
+        for model, of_runs in values.items()
+    }
+    with evaluator(lists) as runs:
+        frame = runs.compare("mrr", baseline="live", over="runs", power=0.8)
+        (sentence,) = frame.attrs[ATTRIBUTE]
+        without = runs.compare("mrr", baseline="live", over="paired_runs")
+    mde = frame.set_index("model")["mde"]["same"]
+    low = 7 / 12 - scipy.stats.t.ppf(0.975, 2) / 12
+    assert sentence == (
+        f"mrr, over runs: good is better than live by 0.583 (140 %), interval +{low:.3g} to "
+        f"+{7 / 6 - low:.3g}, p = 0.04; same is not significantly different from live (+0, "
+        f"interval -0.327 to +0.327); with these 3 and 3 runs, only differences above {mde:.3g} "
+        f"({240 * mde:.0f} %) would show (power 80 %, level 0.05 / 2)."
+    )
+    assert "mde" not in without.columns
+    (paired,) = without.attrs[ATTRIBUTE]
+    assert "with these 3 pairs of runs, only differences above" in paired
+    single = {**lists, "same": {1: lists["same"][1]}}
+    with evaluator(single) as runs, pytest.warns(SqlmetricsWarning, match="single run"):
+        frame = runs.compare("mrr", baseline="live", over="runs", detect=0.1)
+    (sentence,) = frame.attrs[ATTRIBUTE]
+    assert "; the difference of same is not tested." in sentence
+    assert frame[["mde", "runs_needed"]].isna().to_numpy().tolist() == [[False] * 2, [True] * 2]
 
 
 @pytest.mark.parametrize(
@@ -93,9 +176,13 @@ def test_gates() -> None:
         ({"test": "wilcoxon"}, "cannot be combined with test"),
         ({"ci": "bootstrap"}, "cannot be combined with ci"),
         ({"cluster": "user_id"}, "cannot be combined with cluster"),
-        ({"power": 0.8}, "cannot be combined with power"),
+        ({"power": 2}, "power must be between 0 and 1"),
         ({"by": "run"}, "omit run"),
         ({"fail_if": "mrr n_users < 9"}, "names n_users, which a comparison over runs lacks"),
+        ({"fail_if": "mrr mde > 9"}, "names mde, which is not computed"),
+        ({"fail_if": "mrr users_needed > 9", "detect": 0.1}, "users_needed, which is not computed"),
+        ({"fail_if": "mrr runs_needed > 9", "over": "users"}, "runs_needed, which is not computed"),
+        ({"fail_if": "ndcg < 9"}, "names the metric 'ndcg', which is not compared"),
         ({"over": "seeds"}, "over must be one of users, runs, paired_runs"),
         ({"baseline": "z"}, "there is no model 'z'"),
     ],
@@ -126,13 +213,32 @@ def test_the_command_line(tmp_path: Any) -> None:
     arguments += ["--baseline", "a", "--no-check", "--format", "table"]
     shown = CliRunner().invoke(main, [*arguments, "--over", "runs"])
     assert shown.exit_code == 0, shown.output
-    assert "Welch's t-test over runs, Holm-adjusted p < 0.05" in " ".join(shown.stdout.split())
+    text = " ".join(shown.stdout.split())
+    assert "Welch's t-test over runs, Holm-adjusted p < 0.05" in text
+    assert "mrr, over runs: b is not significantly different from a" in text
+
+
+def test_runs_worked_exactly() -> None:
+    """Three runs each, both with the variance 1/1600: t = .075 √2400, with 4 degrees of freedom."""
+    runs = {"a": np.mean(A, axis=0), "b": np.mean(B, axis=0)}
+    rows = [
+        {"model": model, "run": run, "metric": "mrr", "k": None, "value": value}
+        for model, values in runs.items()
+        for run, value in enumerate(values)
+    ]
+    asked: dict[str, Any] = {"paired": False, "interval": True, "confidence": 0.95}
+    row = over_runs(pd.DataFrame(rows), "b", correction="none", **asked).iloc[0]
+    assert row["difference"] == pytest.approx(0.075, abs=1e-12)
+    assert row["p_value"] == pytest.approx(0.021311641128756723, abs=1e-12)
+    half = scipy.stats.t.ppf(0.975, 4) / 2400**0.5
+    assert [row["ci_low"], row["ci_high"]] == pytest.approx([0.075 - half, 0.075 + half])
 
 
 # ---------------------------------------------------------------- parts of variance
 
-# 4 users, 3 runs. A: mean squares of users .1475, of runs .0025, of the rest 11/1200
-A = [[0.5, 0.4, 0.6], [0.7, 0.6, 0.6], [0.1, 0.2, 0.2], [0.4, 0.4, 0.4]]
+# 4 users, 3 runs; mean squares of users, of runs, and of the rest
+A = [[0.1, 0.2, 0.3], [0.3, 0.2, 0.4], [0.5, 0.5, 0.5], [0.8, 0.7, 0.6]]  # .1475, .0025, 11/1200
+B = [[0.0, 0.1, 0.2], [0.2, 0.2, 0.2], [0.4, 0.4, 0.4], [0.7, 0.8, 0.6]]  # .21, .0025, 7/1200
 
 
 def rows_of(table: Any) -> pd.DataFrame:
@@ -172,6 +278,22 @@ def test_parts_of_variance() -> None:
     assert sm.variance_parts(rows_of(A)).loc[0, "se_users"] == pytest.approx(of_means)
 
 
+@pytest.mark.parametrize(
+    ("table", "users", "runs", "rest", "error"),
+    [
+        (A, 0.046111111111111124, -1 / 600, 0.009166666666666667, 0.11086778913041727),
+        (B, 0.06805555555555552, -1 / 1200, 0.005833333333333334, 0.13228756555322949),
+    ],
+)
+def test_parts_of_variance_worked_exactly(
+    table: Any, users: float, runs: float, rest: float, error: float
+) -> None:
+    """The parts of users are (.1475 - 11/1200) / 3 and (.21 - 7/1200) / 3, and so on."""
+    (row,) = sm.variance_parts(rows_of(table)).to_dict("records")
+    found = [row["var_users"], row["var_runs"], row["var_rest"], row["se"], row["se_users"]]
+    assert found == pytest.approx([users, runs, rest, error, error], abs=1e-12)
+
+
 def test_parts_of_variance_of_per_user_values() -> None:
     with evaluator() as runs:
         found = sm.variance_parts(runs.per_user(["mrr", "recall@1"], by="run"))
@@ -179,6 +301,21 @@ def test_parts_of_variance_of_per_user_values() -> None:
         ["a", "mrr"], ["a", "recall@1"], ["b", "mrr"], ["b", "recall@1"]
     ]  # fmt: skip
     assert found["value"].tolist()[::2] == pytest.approx([20 / 48, 11 / 24])
+
+
+def test_columns_of_an_evaluation_bound_the_error_for_users_and_runs(tmp_path: Any) -> None:
+    """They count the variance of the rest twice: docs/how-to/runs.md."""
+    path = str(tmp_path / "values.parquet")
+    with evaluator() as runs:
+        found = runs.evaluate("mrr").set_index("model")
+        runs.write_parquet(path, "mrr", per_user=True, by="run")
+    parts = sm.variance_parts(pd.read_parquet(path)).set_index("model")
+    for model, row in found.iterrows():
+        bound = row["std"] ** 2 / row["n_users"] + row["std_runs"] ** 2 / row["n_runs"]
+        of = parts.loc[model]
+        users, of_runs = of["var_users"] / 4, of["var_runs"] / 3
+        assert bound == pytest.approx(users + of_runs + 2 * of["var_rest"] / 12), model
+        assert of["se"] ** 2 < bound
 
 
 @pytest.mark.parametrize(

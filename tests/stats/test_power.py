@@ -53,17 +53,17 @@ def test_the_smallest_difference_has_the_power(
     found = smallest_difference(deviation / math.sqrt(n), n, alpha, power)
     assert power_of(found, deviation, n, alpha) == pytest.approx(power, abs=1e-9)
     # with fewer users, a smaller difference has less
-    needed = units_needed(found / 3, deviation / math.sqrt(n), n, alpha, power)
+    needed = units_needed(found / 3, deviation, alpha, power)
     assert power_of(found / 3, deviation, int(needed), alpha) >= power
     assert power_of(found / 3, deviation, int(needed) - 1, alpha) < power
-    assert units_needed(found, deviation / math.sqrt(n), n, alpha, power) == n
+    assert units_needed(found, deviation, alpha, power) == n
 
 
 def test_numbers_of_statsmodels() -> None:
     """A deviation of .2 and 1,000 users: .0177362, and 3,142 users for .01 (statsmodels 0.15)."""
     error = 0.2 / math.sqrt(1000)
     assert smallest_difference(error, 1000, 0.05, 0.8) == pytest.approx(0.0177362, rel=1e-4)
-    assert units_needed(0.01, error, 1000, 0.05, 0.8) == 3142
+    assert units_needed(0.01, 0.2, 0.05, 0.8) == 3142
     from statsmodels.stats.power import TTestPower  # takes a second to import
 
     power = TTestPower()
@@ -76,12 +76,13 @@ def test_numbers_of_statsmodels() -> None:
 @pytest.mark.parametrize(("error", "n"), [(0.0, 10), (0.1, 1), (math.nan, 10), (math.nan, 0)])
 def test_without_a_spread_nothing_is_known(error: float, n: int) -> None:
     assert math.isnan(smallest_difference(error, n, 0.05, 0.8))
-    assert math.isnan(units_needed(0.1, error, n, 0.05, 0.8))
 
 
 def test_what_would_need_too_many_users_is_missing() -> None:
-    assert math.isnan(units_needed(1e-9, 0.1, 100, 0.05, 0.8))
-    assert math.isnan(units_needed(0, 0.1, 100, 0.05, 0.8))
+    assert math.isnan(units_needed(1e-9, 1, 0.05, 0.8))
+    assert math.isnan(units_needed(0, 1, 0.05, 0.8))
+    assert math.isnan(units_needed(0.1, 0, 0.05, 0.8))
+    assert math.isnan(units_needed(0.1, math.nan, 0.05, 0.8))
 
 
 # ---------------------------------------------------------------- comparisons
@@ -120,12 +121,12 @@ def test_columns_of_power_in_a_comparison(given_metric: Path) -> None:
             assert row["mde"] == pytest.approx(smallest_difference(error, 60, level, 0.9))
             assert row["mde_relative"] == pytest.approx(row["mde"] / base)
             sought = 0.05 * base if frame is found else 0.05
-            assert row["users_needed"] == units_needed(sought, error, 60, level, 0.9)
+            assert row["users_needed"] == units_needed(sought, deviation, level, 0.9)
     for row in clustered.to_dict("records"):
         half = (row["ci_high"] - row["ci_low"]) / 2
         error = half / scipy.stats.t.ppf(0.975, 29)
         assert row["mde"] == pytest.approx(smallest_difference(error, 30, 0.025, 0.8))
-        assert row["clusters_needed"] == units_needed(0.05, error, 30, 0.025, 0.8)
+        assert row["clusters_needed"] == units_needed(0.05, error * math.sqrt(30), 0.025, 0.8)
     assert default["mde"].notna().all()
 
 

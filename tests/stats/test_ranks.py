@@ -40,7 +40,7 @@ def test_worked_numbers() -> None:
     assert of.friedman_p == pytest.approx(math.exp(-6.4 / 2), rel=1e-12)
     # F = 4 · 6.4 / (10 - 6.4) = 64 / 9 with 2 and 8 degrees of freedom: (1 + 2 F / 8)^-4
     assert of.iman_davenport_p == pytest.approx((1 + 16 / 9) ** -4, rel=1e-12)
-    assert ranks.critical_difference == pytest.approx(1.4822864012855947, rel=1e-9)
+    assert ranks.critical_difference == pytest.approx(1.4822864012855947, abs=1e-12)
     assert ranks.smallest_p == pytest.approx(1 / 6**4, rel=1e-12)
 
 
@@ -59,6 +59,22 @@ def test_worked_numbers() -> None:
 def test_sentences(rows: Sequence[Sequence[float]], verdict: str) -> None:
     """Pairs are compared only if the models differ, and no exact test would deny it."""
     assert f"; {verdict}" in ranks_of(rows).sentences()[0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "groups"),
+    [
+        (WORKED, ["ab", "bc"]),  # 1.2, 2 and 2.8; the critical difference is 1.48
+        # 1, 2.75, 2.5 and 3.75; 2.35
+        ([[4.0, 3, 2, 1], [4.0, 2, 3, 1], [4.0, 3, 2, 1], [4.0, 1, 3, 2]], ["acb", "cbd"]),
+        ([[3.0, 2, 1]] * 2, ["abc"]),
+        ([[3.0, 2, 1], [1.0, 2, 3], [2.0, 3, 1]], ["bac"]),  # 5/3, 2 and 7/3
+        ([[2.0, 1]] * 6, []),  # 1.960 sqrt(6 / 36) = 0.8
+        ([[1.0, 2, 3, 0, -1]] * 12, ["cb", "ba", "ad", "de"]),  # 2.728 sqrt(30 / 72) = 1.76
+    ],
+)
+def test_groups_of_models_that_do_not_differ(rows: list[list[float]], groups: list[str]) -> None:
+    assert ["".join(group) for group in ranks_of(rows).groups("ndcg@10")] == groups
 
 
 def test_low_values_are_best_where_they_are_marked() -> None:
