@@ -91,6 +91,16 @@ least({{ k }}, max({{ n_relevant }}), max({{ n_recommended }}))
 {%- endif -%}
 {%- endmacro -%}
 
+{#- The milliseconds in a unit of time. -#}
+{%- macro milliseconds_in(unit) -%}
+{%- if unit == "seconds" -%} 1000
+{%- elif unit == "minutes" -%} 60000
+{%- elif unit == "hours" -%} 3600000
+{%- elif unit == "days" -%} 86400000
+{%- else -%} 604800000
+{%- endif -%}
+{%- endmacro -%}
+
 {#- The length of the best possible list. -#}
 {%- macro ideal_length(ideal, n_relevant, n_recommended, k) -%}
 {%- if ideal == "min_k_relevant" -%} least({{ k }}, {{ n_relevant }})

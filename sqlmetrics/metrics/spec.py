@@ -13,8 +13,8 @@ from sqlmetrics.texts.messages import Argument, Message
 Value: TypeAlias = str | int | float | None
 
 _SPEC = re.compile(
-    # trec_eval has 11pt_avg and iprec_at_recall_0.10
-    r"""\s* (?P<name>[0-9]*[A-Za-z_][A-Za-z0-9_]*(?:_[0-9]\.[0-9]+)?) \s*
+    # trec_eval has 11pt_avg and iprec_at_recall_0.10, and reads P.10 and iprec_at_recall.0.1
+    r"""\s* (?P<name>[0-9]*[A-Za-z_][A-Za-z0-9_]*(?:_[0-9]\.[0-9]+|(?:\.[0-9]+){1,2})?) \s*
         (?: \( (?P<params>[^()]*) \) )? \s*
         (?: @ \s* (?P<cutoff>[^\s@]+) )? \s*""",
     re.VERBOSE,

@@ -41,7 +41,7 @@ QUERIES = frozenset(_ROW + AGGREGATES + RANKING) | frozenset(
     _kinds(
         "Alias CTE Distinct Except Exists Filter From Group Having Intersect Join Limit Order "
         "Ordered Select Star Subquery Table TableAlias Tuple Union Values Where Window WindowSpec "
-        "With Collate Log MD5 StrPosition DateTrunc"
+        "With Collate Log MD5 StrPosition DateTrunc DateDiff"
     )
 )
 
