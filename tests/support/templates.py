@@ -367,6 +367,12 @@ def refusal(
         refuses = all(choice[name] in values for name, values in only_with.items())
         if refuses and f'"{choice[found["name"]]}"' in found["values"].split(", "):
             return UsageError, "has no meaning for"
+    if template.name == "cut_list_hits" and choice["list_k"] is None:
+        return DataError, "needs ideal=hits_of_list and list_k"
+    if template.name == "ndcg" and choice["ideal"] == "hits_of_list":
+        depth, k = choice["list_k"], choice["max_cutoff"]
+        if depth is not None and (k is None or k > depth):
+            return UsageError, "needs cutoffs of at most"
     if template.name == "sampled_users" and choice["sample_users"] is None:
         return DataError, "needs sample_users"
     if template.name == "diverse_ideal" and isinstance(template, Alternative):
