@@ -119,3 +119,9 @@ def test_our_names_keep_their_meaning_among_several_conventions() -> None:
     """The MAP of Cornac is another metric, which lrap computes."""
     assert calls("map@3", "cornac") == ["lrap@3"]
     assert {call.partition("(")[0].partition("@")[0] for call in calls("map@3", "all")} == {"map"}
+
+
+@pytest.mark.parametrize("typed", ["RBPx@10", "RBPx"])
+def test_unknown_names_stay_as_they_were_typed(typed: str) -> None:
+    with pytest.raises(UsageError, match="unknown metric 'RBPx'"):
+        calls(typed, "trec_eval")
