@@ -91,14 +91,53 @@ least({{ k }}, max({{ n_relevant }}), max({{ n_recommended }}))
 {%- endif -%}
 {%- endmacro -%}
 
+{#- The whole milliseconds from one time to another, of columns of times or numbers; NULL if one is
+    missing. -#}
+{%- macro milliseconds_between(earlier, later, times) -%}
+{%- if times == "timestamp" -%}
+date_diff(
+            'millisecond',
+            CAST({{ earlier }} AS TIMESTAMP),
+            CAST({{ later }} AS TIMESTAMP)
+        )
+{%- else -%}
+{%- set difference = "(" ~ later ~ " - " ~ earlier ~ ")" -%}
+CASE
+            WHEN NOT ({{ is_no_number(difference) }})
+                THEN CAST(round({{ difference }}{{ " * 1000" if times == "seconds" }}) AS BIGINT)
+        END
+{%- endif -%}
+{%- endmacro -%}
+
+{#- The unit of numbers of time since 1970: 1 for seconds, 2 for milliseconds, and so on. -#}
+{%- macro unit_of_time(number) -%}
+CASE
+            WHEN {{ number }} > 1e17 THEN 4
+            WHEN {{ number }} > 1e14 THEN 3
+            WHEN {{ number }} > 1e11 THEN 2
+            ELSE 1
+        END
+{%- endmacro -%}
+
+{#- The milliseconds in a unit of time. -#}
+{%- macro milliseconds_in(unit) -%}
+{%- if unit == "seconds" -%} 1000
+{%- elif unit == "minutes" -%} 60000
+{%- elif unit == "hours" -%} 3600000
+{%- elif unit == "days" -%} 86400000
+{%- else -%} 604800000
+{%- endif -%}
+{%- endmacro -%}
+
 {#- The length of the best possible list. -#}
-{%- macro ideal_length(ideal, n_relevant, n_recommended, k) -%}
+{%- macro ideal_length(ideal, n_relevant, n_recommended, k, list_k=none) -%}
 {%- if ideal == "min_k_relevant" -%} least({{ k }}, {{ n_relevant }})
 {%- elif ideal == "all_relevant" -%} {{ n_relevant }}
 {%- elif ideal == "min_relevant_length" -%}
 least({{ k }}, {{ n_relevant }}, {{ n_recommended }})
 {%- elif ideal == "hits" -%} hits.hit_number
-{%- elif ideal == "hits_of_list" -%} least({{ k }}, hits.n_hits)
+{%- elif ideal == "hits_of_list" -%}
+least({{ k }}, {{ "hits.n_hits" if list_k is none else "cut_list_hits.n_hits" }})
 {%- else -%} coalesce({{ k }}, {{ n_recommended }})
 {%- endif -%}
 {%- endmacro -%}

@@ -33,9 +33,9 @@ _NOT_DUCKDB = Message(
 
 @dataclass(frozen=True)
 class Noticed:
-    """Data warnings about the tables of a result, or the reason for skipped checks."""
+    """Findings about the tables of a result, or the reason for skipped checks."""
 
-    warnings: Sequence[Finding] = ()
+    findings: Sequence[Finding] = ()
     unchecked: Message = field(default_factory=Message)
 
 
@@ -165,21 +165,31 @@ class DataWarnings:
         return check is not None or bool({"recommendations", "rounds"} & self._read_by(requests))
 
     def noticed(self, requests: Sequence[MetricRequest], check: bool | None) -> Noticed:
-        """Return the warnings for a report, or the reason for skipped checks."""
+        """Return the findings for a report or a record, or the reason for skipped checks."""
+        is_skipped = self.trusted or check is False
+        if not (is_skipped or self._applies(requests, check)):
+            return Noticed()
         unchecked = self.why_unchecked(check)
         if unchecked:
             return Noticed(unchecked=unchecked)
         try:
-            findings = self._found(requests)
+            findings = self._found(requests, ["warning", "note"])
         except Exception as error:  # the rest of the report is still valid
             return Noticed(unchecked=Message(stopped(error), "."))
-        unread = [_unread(finding) for finding in findings if finding.level != "warning"]
-        warnings = [finding for finding in findings if finding.level == "warning"]
-        return Noticed(warnings, Message(joined("; ", unread), ".") if unread else Message())
+        levels = {check.name: check.level for check in self.planner.catalog.checks.values()}
+        found, unread = [], []
+        for finding in findings:
+            if finding.level == levels[finding.check]:
+                found.append(finding)
+            else:
+                unread.append(_unread(finding))
+        return Noticed(found, Message(joined("; ", unread), ".") if unread else Message())
 
-    def _found(self, requests: Sequence[MetricRequest]) -> list[Finding]:
+    def _found(
+        self, requests: Sequence[MetricRequest], levels: Sequence[str] = ("warning",)
+    ) -> list[Finding]:
         cutoffs = unique(request.k for request in requests)
-        found = self.survey([], requests, cutoffs, ["warning"], self._read_by(requests))
+        found = self.survey([], requests, cutoffs, levels, self._read_by(requests))
         return [finding for finding in found if finding.check not in self.accepted]
 
     def _read_by(self, requests: Sequence[MetricRequest]) -> set[str]:

@@ -114,14 +114,14 @@ def applicable(
     """Yield the data checks that apply, with what they need, under each convention.
 
     They are those of some levels whose tables were given. `read`: the tables and stages that a
-    result has read; checks of others do not apply.
+    result has read; checks of others do not apply, and of notes only those with `in_report`.
     """
     for given in conventions:
         values = {**given, **cutoff_context(cutoffs)}
         for check in planner.catalog.checks.values():
             if check.at_the_door or not check.needs or check.level not in levels:
                 continue
-            if check.of_result and read is None:
+            if check.of_result if read is None else check.level == "note" and not check.in_report:
                 continue
             if read is not None and check.reads and read.isdisjoint(check.reads):
                 continue

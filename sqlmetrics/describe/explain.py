@@ -60,7 +60,7 @@ def walks(
     ends: dict[str, tuple[list[MetricRequest], list[MetricRequest]]] = {}
     for asked, cutoffs in specs.items():
         spec = start.translated(asked)
-        metric, _ = catalog.metric(spec.metric)
+        metric, _ = catalog.metric(spec.metric, spec.typed)
         sides = [
             [side for side in (settings, fallback) if side and side.covers(metric.name)]
             for settings in (start, end)

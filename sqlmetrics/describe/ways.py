@@ -153,8 +153,8 @@ def values_to_try(
 ) -> dict[str, list[Value]]:
     """Collect the values of every setting of a metric that may differ.
 
-    These are the choices of the setting; of a number, those of the conventions, and the thresholds
-    of relevance. Settings that the user chose are not among them.
+    These are the choices of the setting; of a number, those of the conventions, those that its
+    header lists, and the thresholds of relevance. Settings that the user chose are not among them.
 
     Args:
         planner: knows the columns of the tables.
@@ -179,7 +179,7 @@ def values_to_try(
         choices: list[Value] = [choice for choice in param.choices if choice != "auto"]
         more = thresholds if name == "relevant_from" else ()
         found[name] = choices or unique(
-            [param.default, *(w.call.values[name] for w in ways), *more]
+            [param.default, *(w.call.values[name] for w in ways), *param.tried, *more]
         )
     return found
 

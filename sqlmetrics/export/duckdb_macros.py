@@ -109,6 +109,11 @@ class Macros:
                 f"{request.metric.name} reads a policy, which has no macro; print its statement "
                 "with ", Command("sql"),
             )  # fmt: skip
+        if ("recommendations", "timestamp") in self.needs([request]):
+            raise UsageError(
+                f"{request.metric.name} reads the times of lists, which macros do not read; print "
+                "its statement with ", Command("sql"),
+            )  # fmt: skip
         return request
 
     def needs(self, requests: Collection[MetricRequest]) -> set[tuple[str, str]]:

@@ -130,8 +130,10 @@ class Catalog:
             return Message()
         return Message(f"; a cutoff is written with @: {base}@{parts[2]}", theirs)
 
-    def metric(self, name: str) -> tuple[Metric, Mapping[str, Any]]:
+    def metric(self, name: str, typed: str = "") -> tuple[Metric, Mapping[str, Any]]:
         """Return a metric by name or alias, with the parameters that the alias sets.
+
+        `typed`: the name as the user typed it, for messages.
 
         Raises:
             UsageError: there is no such metric; the message suggests similar names.
@@ -143,7 +145,9 @@ class Catalog:
             hint = hint or suggestion(name, [*self.metrics, *self.aliases])
             if family:
                 hint = f"; metrics of {name} are {', '.join(family)}"
-            raise UsageError(f"unknown metric {name!r}", hint, " (`sqlmetrics list` shows all)")
+            raise UsageError(
+                f"unknown metric {(typed or name)!r}", hint, " (`sqlmetrics list` shows all)"
+            )
         return self.metrics[canonical], params
 
     def display_name(self, spec: MetricSpec) -> str:

@@ -165,7 +165,7 @@ class Definitions:
         tie-breaking rule does not apply to it.
         """
         spec = self._translated(spec, settings)
-        metric, _ = self.catalog.metric(spec.metric)
+        metric, _ = self.catalog.metric(spec.metric, spec.typed)
         if not settings.covers(metric.name):
             fallback = self.fallback_in_order
             if fallback is not None and fallback.covers(metric.name):

@@ -36,7 +36,8 @@ class Param:
     settings, and the values with which this setting has an effect. `when_empty`: values of this
     setting, and for each of them the metric value without rows. `reverses`: values of this setting
     with which the other direction of the metric is better than with its default. `mistakes`:
-    values that are a known mistake, and for each of them what is wrong.
+    values that are a known mistake, and for each of them what is wrong. `tried`: numbers that
+    `identify` tries.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Param:
     when_empty: Mapping[str, Finite] = field(default_factory=dict)
     reverses: tuple[str, ...] = ()
     mistakes: Mapping[str, str] = field(default_factory=dict)
+    tried: tuple[Finite, ...] = ()
 
     def parse(self, value: Any, where: str) -> Value:
         """Return the parsed value of this setting.
@@ -181,7 +183,8 @@ class Check(Template):
     as `table.column`) were given; with a result, also only if a metric of the result reads one of
     the tables and stages in `reads`. `level`: "error", "warning" or "note". `implied_by`: a
     cheaper query of this folder that returns a row only if no row breaks the rule; it runs first.
-    `of_result`: it runs only with a result. `bounds`: a setting, ties or gain; the finding names
+    `of_result`: it runs only with a result. `in_report`: a note that reports and records also have.
+    `bounds`: a setting, ties or gain; the finding names
     the values of a metric with its other values. `when`: a condition in Jinja without which the
     check does not apply.
     """
@@ -200,6 +203,7 @@ class Check(Template):
     bounds: str = ""
     when: str = ""
     of_result: bool = False
+    in_report: bool = False
 
     def __post_init__(self) -> None:
         if self.at_the_door and self.level != "error":

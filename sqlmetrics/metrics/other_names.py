@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.conventions import Convention, conventions
-from sqlmetrics.metrics.spec import MetricSpec, parse_cutoff, parse_spec
+from sqlmetrics.metrics.spec import MetricSpec, parse_cutoff, parse_spec, value_text
 from sqlmetrics.texts.messages import Argument, Message, joined
 
 
@@ -18,14 +18,24 @@ def specs_of(covers: Mapping[str, str]) -> dict[MetricSpec, MetricSpec]:
     specs = {}
     for theirs, ours in covers.items():
         with contextlib.suppress(UsageError):  # a name such as BinaryRecoMetrics.AUC
-            specs[parse_spec(theirs.removesuffix("@k"))] = parse_spec(ours)
+            spec = parse_spec(theirs.removesuffix("@k"))
+            specs[replace(spec, metric=_with_plain_fraction(spec.metric))] = parse_spec(ours)
     return specs
 
 
 def _name_and_cutoff(name: str, before_cutoff: str) -> tuple[str, str]:
-    """Split a name such as `P_10`; both parts are empty if it does not end with a cutoff."""
-    base, _, k = name.rpartition(before_cutoff) if before_cutoff else ("", "", "")
-    return (base, k) if re.fullmatch("[0-9]+", k) else ("", "")
+    """Split a name such as `P_10` at one of these characters; both parts are empty if it does not
+    end with a cutoff."""
+    if not before_cutoff:
+        return "", ""
+    parts = re.fullmatch(rf"(.+)[{re.escape(before_cutoff)}]([0-9]+)", name)
+    return (parts[1], parts[2]) if parts else ("", "")
+
+
+def _with_plain_fraction(name: str) -> str:
+    """Return `iprec_at_recall_0.1` for `iprec_at_recall_0.10` and `iprec_at_recall.0.1`."""
+    parts = re.fullmatch(r"(.+)[_.](\d+\.\d+)", name)
+    return f"{parts[1]}_{value_text(float(parts[2]))}" if parts else name
 
 
 def cutoff_apart(
@@ -33,7 +43,8 @@ def cutoff_apart(
 ) -> MetricSpec:
     """Split a name such as `P_10` into the name of a metric of the system and its cutoff."""
     name, k = _name_and_cutoff(spec.metric, before_cutoff)
-    if spec.cutoff is not None or MetricSpec(name) not in theirs:
+    is_whole = MetricSpec(_with_plain_fraction(spec.metric)) in theirs
+    if spec.cutoff is not None or is_whole or MetricSpec(name) not in theirs:
         return spec
     return replace(spec, metric=name, cutoff=parse_cutoff(k))
 
@@ -51,7 +62,7 @@ def translated(
     ours = theirs.get(MetricSpec(spec.metric, spec.params)) if spec.params else None
     if ours is not None:
         return replace(spec, metric=ours.metric, params=ours.params)
-    ours = None if known else theirs.get(MetricSpec(spec.metric))
+    ours = None if known else theirs.get(MetricSpec(_with_plain_fraction(spec.metric)))
     if ours is None:
         return spec
     params = {**dict(ours.params), **dict(spec.params)}

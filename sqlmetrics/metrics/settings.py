@@ -187,7 +187,7 @@ class Settings:
     def _request(self, spec: MetricSpec, has_rank: bool) -> MetricRequest:
         """Resolve a spec without the rules of `not_for`, which restrict requests."""
         spec = self.translated(spec)
-        metric, fixed = self.catalog.metric(spec.metric)
+        metric, fixed = self.catalog.metric(spec.metric, spec.typed)
         own = {**fixed, **dict(spec.params)}
         if AT in own:
             parse_cutoff(own[AT])  # an error: no parameter of the metric has this name

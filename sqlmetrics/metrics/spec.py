@@ -13,8 +13,8 @@ from sqlmetrics.texts.messages import Argument, Message
 Value: TypeAlias = str | int | float | None
 
 _SPEC = re.compile(
-    # trec_eval has 11pt_avg and iprec_at_recall_0.10
-    r"""\s* (?P<name>[0-9]*[A-Za-z_][A-Za-z0-9_]*(?:_[0-9]\.[0-9]+)?) \s*
+    # trec_eval has 11pt_avg and iprec_at_recall_0.10, and reads P.10 and iprec_at_recall.0.1
+    r"""\s* (?P<name>[0-9]*[A-Za-z_][A-Za-z0-9_]*(?:_[0-9]\.[0-9]+|(?:\.[0-9]+){1,2})?) \s*
         (?: \( (?P<params>[^()]*) \) )? \s*
         (?: @ \s* (?P<cutoff>[^\s@]+) )? \s*""",
     re.VERBOSE,
@@ -36,12 +36,14 @@ class MetricSpec:
 
     `cutoff` is None if the spec has none; `expand_cutoffs` then applies the cutoffs of `k=`, or
     evaluates whole lists. `implied`: not requested by name, but through `all` or the default set.
+    `typed`: the name as the user typed it, for messages.
     """
 
     metric: str
     params: tuple[tuple[str, Value], ...] = ()
     cutoff: int | None = None
     implied: bool = field(default=False, compare=False, repr=False)
+    typed: str = field(default="", compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -107,7 +109,8 @@ def parse_spec(text: str) -> MetricSpec:
     if at is not None and "," in at and (several := _hint(text)):  # e.g. ndcg@5,map
         raise UsageError(f"invalid metric {text!r}", remedy=several)
     cutoff = None if at is None else parse_cutoff(at)
-    return MetricSpec(match["name"].lower(), tuple(sorted(params.items())), cutoff)
+    name = match["name"]
+    return MetricSpec(name.lower(), tuple(sorted(params.items())), cutoff, typed=name)
 
 
 def _hint(text: str) -> Message | str:

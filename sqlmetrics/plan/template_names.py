@@ -66,14 +66,21 @@ class TemplateNames(KeyNames):
         return ""
 
     def need_time(
-        self, table: str, column: str, unit: str = "timestamp", asked: str = "month"
+        self,
+        table: str,
+        column: str,
+        unit: str = "timestamp",
+        asked: str = "month",
+        setting: str = "unit",
+        converted: bool = True,
     ) -> str:
         """Declare a column that the template reads as a time in this unit; an empty text. `asked`
-        is the slice as a user writes it without a unit, for messages."""
+        is the slice or metric as a user writes it without a unit, and `setting` is the setting with
+        the unit, for messages. `converted`: the template converts numbers to timestamps."""
         self.need(table, column)
         if table in self._tables:
-            self._tables[table].require_time(column, unit, asked)
-        if unit != "timestamp" and self.dialect != NATIVE:
+            self._tables[table].require_time(column, unit, asked, setting)
+        if converted and unit != "timestamp" and self.dialect != NATIVE:
             raise UsageError(
                 f"slices by {asked}: every database converts numbers of {unit} to timestamps "
                 "in its own way; pass a view with a timestamp as interactions, and set "
@@ -130,10 +137,12 @@ class TemplateNames(KeyNames):
         held = self._tables[table].columns.get(column, "") if given else ""
         return not self._tables or type_family(of_row(held)) == kind
 
-    def comparable_times(self, *tables: str) -> bool:
-        """Do these tables have timestamps that can be compared with each other?"""
-        return all(self.has(name, "timestamp") for name in tables) and can_compare_times(
-            self._tables[name].columns["timestamp"] for name in tables
+    def comparable_times(self, *columns: str) -> bool:
+        """Do these columns, such as `history.timestamp`, hold times that can be compared with each
+        other?"""
+        named = [column.split(".") for column in columns]
+        return all(self.has(table, column) for table, column in named) and can_compare_times(
+            self._tables[table].columns[column] for table, column in named
         )
 
     # ---- order

@@ -56,6 +56,15 @@ class UsersEntry(TypedDict):
     without_truth: int | None
 
 
+class FindingEntry(TypedDict):
+    """A finding of the data checks."""
+
+    level: str
+    check: str
+    table: str
+    found: str
+
+
 class Record(TypedDict):
     """A record; see `docs/reference/record.md` for its entries."""
 
@@ -72,6 +81,7 @@ class Record(TypedDict):
     seconds: NotRequired[float]
     contents: NotRequired[list[ContentsEntry]]
     users: NotRequired[list[UsersEntry]]
+    findings: NotRequired[list[FindingEntry]]
     unknown: NotRequired[dict[str, str]]
     columns: NotRequired[list[str]]
     rows: NotRequired[list[list[Scalar]]]

@@ -1,7 +1,8 @@
 """The record of a result as plain values: versions, settings, sources, counts of users and SQL.
 
-Records can be written as JSON. The contents of tables and the counts of users need a pass over the
-tables, so they are recorded only on request; all other entries are always recorded.
+Records can be written as JSON. The contents of tables, the counts of users and the findings of data
+checks need a pass over the tables, so they are recorded only on request; all other entries are
+always recorded.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from sqlmetrics.version import __version__
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sqlmetrics.checks.data_warnings import DataWarnings
     from sqlmetrics.engines.base import Engine
     from sqlmetrics.plan.planner import Planner
     from sqlmetrics.plan.request import PlannedRun
@@ -67,6 +69,7 @@ class Recorded(Protocol):
     planner: Planner
     recorder: Recorder
     call: Any  # the running public call
+    data_warnings: DataWarnings
 
     def counted(self, plan: Plan) -> list[dict[str, Any]]:
         """Run a plan that counts users of tables that have been checked."""
@@ -128,7 +131,8 @@ class Recorder:
             return entries
         engine = session.engine.embedded
         if engine is None:
-            return _unknown(entries, contents=_ELSEWHERE, users=_ELSEWHERE)
+            reasons = dict.fromkeys(("contents", "users", "findings"), _ELSEWHERE)
+            return _unknown(entries, **reasons)
         record["contents"] = [
             {
                 "table": content.table,
@@ -140,6 +144,18 @@ class Recorder:
             for content in fingerprints.contents(engine, [run.plan.root for run in runs])
         ]
         record["users"] = list(_users(session, runs))
+        noticed = session.data_warnings.noticed(requests, session.call.check)
+        record["findings"] = [
+            {
+                "level": finding.level,
+                "check": finding.check,
+                "table": finding.table,
+                "found": str(finding.found),
+            }
+            for finding in noticed.findings
+        ]
+        if noticed.unchecked:
+            return _unknown(entries, findings=str(noticed.unchecked))
         return entries
 
     def _described(self, tables: Mapping[str, Table]) -> Iterator[SourceEntry]:

@@ -138,7 +138,7 @@ def _questions(session: Session, numbers: Numbers, k: Cutoffs) -> list[_Question
                 f"{number}: models are not named here; name them with ", SEVERAL_MODELS,
                 remedy="or omit the name before the colon",
             )  # fmt: skip
-        metric, _ = session.catalog.metric(number.spec.metric)
+        metric, _ = session.catalog.metric(number.spec.metric, number.spec.typed)
         largest = None if metric.range is None else metric.range[1]
         cutoffs = tuple(expand_cutoffs([number.spec], k)[number.spec])
         spec = replace(number.spec, cutoff=None)

@@ -64,7 +64,7 @@ def report(
                 settings=session.recorder.given["settings"] or {},
                 sources={name: _short_name(table) for name, table in session.tables.items()},
                 conditions=session.where,
-                findings=noticed.warnings,
+                findings=noticed.findings,
                 unchecked=noticed.unchecked,
                 statement=masked(
                     statement(

@@ -41,7 +41,7 @@ QUERIES = frozenset(_ROW + AGGREGATES + RANKING) | frozenset(
     _kinds(
         "Alias CTE Distinct Except Exists Filter From Group Having Intersect Join Limit Order "
         "Ordered Select Star Subquery Table TableAlias Tuple Union Values Where Window WindowSpec "
-        "With Collate Log MD5 StrPosition DateTrunc"
+        "With Collate Log MD5 StrPosition DateTrunc DateDiff"
     )
 )
 
@@ -50,7 +50,9 @@ def _types(names: str) -> frozenset[exp.DType]:
     return frozenset(getattr(exp.DType, name) for name in names.split())
 
 
-TYPES_OF_QUERIES = _types("BOOLEAN INT BIGINT INT128 FLOAT DOUBLE VARCHAR TEXT DATE TIMESTAMP")
+TYPES_OF_QUERIES = _types(
+    "BOOLEAN INT BIGINT INT128 FLOAT DOUBLE VARCHAR TEXT DATE TIMESTAMP TIMESTAMPNTZ"
+)
 TYPES_OF_CONDITIONS = TYPES_OF_QUERIES | _types(
     "TINYINT SMALLINT UTINYINT USMALLINT UINT UBIGINT DECIMAL CHAR TIMESTAMPNTZ TIMESTAMPTZ TIME "
     "INTERVAL"

@@ -121,6 +121,21 @@ def _is_week_of_date(node: exp.Expr) -> bool:
     )
 
 
+def _is_difference_of_times(node: exp.Expr) -> bool:
+    """Return whether a call is date_diff('millisecond', CAST(… AS TIMESTAMP), CAST(…)).
+
+    Milliseconds are the smallest unit that all engines know.
+    """
+    return (
+        isinstance(node, exp.DateDiff)
+        and node.args["unit"].name.upper() == "MILLISECOND"
+        and all(
+            isinstance(time, exp.Cast) and time.is_type("timestamp", "timestampntz")
+            for time in (node.this, node.expression)
+        )
+    )
+
+
 def _is_number(node: Any) -> bool:
     return isinstance(node, exp.Literal) and not node.is_string
 
@@ -388,8 +403,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "function of time", (exp.Func,),
         "engines have different functions, and some use the time zone of the session",
-        "use EXTRACT(YEAR FROM …), EXTRACT(MONTH FROM …), date_trunc('week', CAST(… AS DATE))",
-        lambda node: not _is_week_of_date(node) and _called(
+        "use EXTRACT(YEAR FROM …), EXTRACT(MONTH FROM …), date_trunc('week', CAST(… AS DATE)), "
+        "date_diff('millisecond', CAST(… AS TIMESTAMP), CAST(… AS TIMESTAMP))",
+        lambda node: not (_is_week_of_date(node) or _is_difference_of_times(node)) and _called(
             "now", "strftime", "strptime", "make_timestamp", "today", "year", "month", "day",
             starts=("date", "time", "epoch", "unix", "current", "week", "dayof", "ts"),
         )(node),

@@ -498,6 +498,14 @@ def _weeks_from_monday(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
             node.set("unit", exp.var("ISOWEEK"))
 
 
+@_pass("bigquery")
+def _differences_of_times(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Subtract times with DATETIME_DIFF: BigQuery's DATE_DIFF takes dates, without milliseconds."""
+    for node in _all(tree, exp.DateDiff):
+        parts = {"this": node.this, "expression": node.expression, "unit": node.args["unit"]}
+        node.replace(exp.DatetimeDiff(**{name: part.copy() for name, part in parts.items()}))
+
+
 @_pass("clickhouse")
 def _microseconds(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
     """Cast to times with microseconds: ClickHouse's DateTime has whole seconds, from 1970 on."""

@@ -19,7 +19,15 @@ COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "history": (("item_id",), ("timestamp", "weight")),
     "items": (
         ("item_id",),
-        ("price", "category", "item_group", "group_target", "features", "propensity"),
+        (
+            "price",
+            "category",
+            "item_group",
+            "group_target",
+            "features",
+            "propensity",
+            "created_at",
+        ),
     ),
     "users": ((), ("weight",)),
     "aspects": (("item_id", "aspect"), ()),
@@ -60,7 +68,7 @@ ASSUMED = {
     "item_group": "VARCHAR", "group_target": "DOUBLE", "features": "DOUBLE[]",
     "aspect": "VARCHAR", "reward": "DOUBLE", "propensity": "DOUBLE", "weight": "DOUBLE",
     "target_propensity": "DOUBLE", "probability": "DOUBLE", "predicted": "DOUBLE",
-    "position": "BIGINT", "examination": "DOUBLE",
+    "position": "BIGINT", "examination": "DOUBLE", "created_at": "TIMESTAMP",
 }  # fmt: skip
 OF_MODELS = ("recommendations", "policy")  # tables with a column model
 WITHOUT_USER = {"items"}
@@ -243,10 +251,11 @@ class Table:
                 )  # fmt: skip
         return True
 
-    def require_time(self, column: str, unit: str, slice_: str) -> None:
+    def require_time(self, column: str, unit: str, asked: str, setting: str) -> None:
         """Check that a column holds timestamps, or numbers if `unit` is seconds or milliseconds.
 
-        `slice_` is the slice without a unit, for messages.
+        `asked` is the slice or metric without a unit, and `setting` the setting with the unit, for
+        messages.
 
         Raises:
             DataError: the column has another type.
@@ -257,16 +266,16 @@ class Table:
         if fits or all(source.only_named for source in self.sources):
             return
         if is_time:
-            remedy = f"remove unit: {slice_}"
+            remedy = f"remove {setting}: {asked}"
         elif is_number(held):
-            name, _, params = slice_.removesuffix(")").partition("(")
+            name, _, params = asked.removesuffix(")").partition("(")
             units = (
-                f"{name}({params}{', ' if params else ''}unit={one})"
+                f"{name}({params}{', ' if params else ''}{setting}={one})"
                 for one in ("seconds", "milliseconds")
             )
             remedy = f"write {' or '.join(units)} for time since 1970"
         else:
-            remedy = f"export the column as timestamps, and write {slice_} without unit"
+            remedy = f"export the column as timestamps, and write {asked} without {setting}"
         wanted = "timestamps" if unit == "timestamp" else f"numbers of {unit}"
         raise DataError(
             f"{self.name}, column {self.describe_column(column)}: the type in "

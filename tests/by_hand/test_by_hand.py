@@ -73,6 +73,27 @@ def write_policies(folder: Path) -> None:
     connection.close()
 
 
+def write_times(folder: Path) -> None:
+    """Write lists with a time for each user, and their items with a time before all lists."""
+    connection = duckdb.connect()
+    connection.execute(f"""
+        COPY (
+            SELECT
+                user_id, item_id, score,
+                TIMESTAMP '2026-11-28' + INTERVAL (user_id % 50) HOUR AS timestamp
+            FROM '{folder}/recommendations.parquet'
+        ) TO '{folder}/dated_recommendations.parquet'
+    """)
+    connection.execute(f"""
+        COPY (
+            SELECT item_id, TIMESTAMP '2026-11-28' - INTERVAL (item_id % 61) DAY AS created_at
+            FROM '{folder}/recommendations.parquet'
+            GROUP BY item_id
+        ) TO '{folder}/dated_items.parquet'
+    """)
+    connection.close()
+
+
 @pytest.fixture(scope="module", params=WORLDS)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     found: Path = tmp_path_factory.mktemp(request.param)
@@ -81,6 +102,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     else:
         write_random(found, *RANDOM[request.param])
     write_policies(found)
+    write_times(found)
     return found
 
 

@@ -29,6 +29,11 @@ SCHEMAS = {
         "reward": pa.int32(), "propensity": pa.float64(), "position": pa.int64(),
         "target_propensity": pa.float64(),
     }),
+    "dated_recommendations": pa.schema({
+        "user_id": pa.int64(), "item_id": pa.int64(), "score": pa.float64(),
+        "timestamp": pa.timestamp("us"),
+    }),
+    "dated_items": pa.schema({"item_id": pa.int64(), "created_at": pa.timestamp("us")}),
 }  # fmt: skip
 # without recursion, the greedy order of the ideal list takes a query per position; cwl, epc, efd
 # and err_ia number the ranks, which takes a series of numbers

@@ -1089,3 +1089,19 @@ def test_grades_that_a_metric_does_not_use() -> None:
     assert row["level"] == "note"
     for other in (of["recall"], graded):
         assert "interactions_graded" not in [*other["check"]]
+
+
+def test_leaks_are_not_searched_in_different_units() -> None:
+    """The same rows in seconds leak, in milliseconds and seconds they cannot be compared."""
+    truth = pd.DataFrame({"user_id": [1, 2], "item_id": ["a", "b"], "timestamp": [5, 9]})
+    past = pd.DataFrame({"user_id": [1, 1, 2], "item_id": ["b", "a", "a"], "timestamp": [1, 7, 7]})
+    start = 1_700_000_000
+    leaks = {"truth_before_end_of_history", "items_from_the_future", "history_newer"}
+    for factor, expected in ((1, leaks), (1000, {"interactions_time_units"})):
+        tables = {
+            "interactions": truth.assign(timestamp=truth["timestamp"] + start),
+            "history": past.assign(timestamp=(past["timestamp"] + start) * factor),
+        }
+        with sm.Evaluator({1: ["a", "b"], 2: ["b"]}, **tables) as evaluator:
+            found = {finding.check for finding in evaluator.findings()}
+        assert found & {*leaks, "interactions_time_units"} == expected

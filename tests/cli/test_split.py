@@ -1,8 +1,7 @@
 """`sqlmetrics split` and `sqlmetrics.split`: rules, drops, cores, numbers of leaks, refusals.
 
-The 13 events, their sides and the numbers were worked by hand. TimeSplitter and LastNSplitter of
-replay-rec 0.22.0 give the same rows, and python_chrono_split of recommenders 1.2.1 those of the
-rounding "train".
+The 13 events, their sides and the numbers were worked by hand. test_split_references.py compares
+the rows with those of other libraries.
 """
 
 from __future__ import annotations

@@ -136,6 +136,18 @@ def test_a_known_mistake_is_named() -> None:
     assert "mistake" not in told(f"ndcg@3={standard:.6f}")[1]
 
 
+def test_lists_are_cut_at_the_largest_cutoff_of_ngcf() -> None:
+    """u finds a at 1, b at 12 and c at 25, not z: cut at 20, the ideal list has two hits."""
+    items = ["a", *map(str, range(10)), "b", *map(str, range(10, 22)), "c"]
+    scores = range(len(items), 0, -1)
+    lists = pd.DataFrame({"user_id": "u", "item_id": items, "score": scores})
+    tables = {"recommendations": lists, "interactions": {"u": list("abcz")}}
+    theirs = number("1 / (1 + 1/log2(3))")
+    frame, messages = told(f"ndcg@10={theirs:.6f}", **tables)
+    assert frame[["convention", "change"]].to_numpy().tolist() == [["ngcf", "list_k=20"]]
+    assert "a known mistake" in messages
+
+
 def test_every_relevance_is_tried_as_threshold() -> None:
     """Relevant from 4: a, which is first. From 5: nothing, so the user does not count."""
     truth = pd.DataFrame({"user_id": ["u", "u", "u", "v", "v"], "item_id": list("abcab"),

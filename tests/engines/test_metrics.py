@@ -37,6 +37,9 @@ OF_ROUNDS = {
 CUTOFFS = [1, 3, 10]
 VARIANTS = [
     "ndcg(gain=exponential)@5",
+    "item_age(statistic=median)@10",
+    "item_age(statistic=within,unit=hours,within=100)@10",
+    "ndcg(ideal=hits_of_list,list_k=9)@5",
     "ndcg(gain=linear,ideal=all_relevant)@5",
     "dcg(discount=course)@5",
     "map(divisor=all_positions)@10",

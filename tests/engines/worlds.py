@@ -25,21 +25,22 @@ def _table(names: str, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
 def _tables(user: Any, item: Any) -> dict[str, pa.Table]:
     """Make all tables; `user` and `item` turn a number into an id."""
     draw = random.Random(6)
+    start = datetime(2024, 11, 28, 22, 30)
 
     def lists(users: Iterable[int]) -> pa.Table:
         return _table(
-            "user_id item_id score",
+            "user_id item_id score timestamp",
             [
-                (user(u), item(i), draw.choice([0.25, 0.5, 0.5, 0.625, 0.75, 1.0]))
+                (user(u), item(i), draw.choice([0.25, 0.5, 0.5, 0.625, 0.75, 1.0]),
+                 start + timedelta(hours=u))
                 for u in users
                 for i in draw.sample(ITEMS, draw.choice([1, 2, 3, 7, 12, 20]))
             ],
-        )
+        )  # fmt: skip
 
     def pairs(users: Iterable[int], sizes: list[int]) -> list[tuple[int, int]]:
         return [(u, i) for u in users for i in draw.sample(ITEMS, draw.choice(sizes))]
 
-    start = datetime(2024, 11, 28, 22, 30)
     return {
         "als": lists(USERS[:32]),
         "popular": lists(USERS[4:36]),
@@ -62,10 +63,11 @@ def _tables(user: Any, item: Any) -> dict[str, pa.Table]:
             ],
         ),
         "items": _table(
-            "item_id price category item_group group_target f1 f2",
+            "item_id price category item_group group_target f1 f2 created_at",
             [
                 (item(i), draw.choice([0.0, 1.0, 5.0, 9.99, 20.0]), draw.choice("abc"),
-                 "pq"[i % 2], [0.25, 0.75][i % 2], draw.random() - 0.3, draw.random())
+                 "pq"[i % 2], [0.25, 0.75][i % 2], draw.random() - 0.3, draw.random(),
+                 start - timedelta(hours=7 * i))
                 for i in ITEMS
             ],
         ),

@@ -42,6 +42,11 @@ def calls(metric: str, *conventions: str) -> list[str]:
         ("IPrec@0.1", "ir_measures", "interpolated_precision(recall=0.1)@None"),
         ("IPrec@0.25", "ir_measures", "interpolated_precision(recall=0.25)@None"),
         ("P_10", "trec_eval", "precision@10"),
+        ("P.10", "trec_eval", "precision@10"),
+        ("ndcg_cut.5", "trec_eval", "ndcg@5"),
+        ("iprec_at_recall_0.1", "trec_eval", "interpolated_precision(recall=0.1)@None"),
+        ("iprec_at_recall.0.10", "trec_eval", "interpolated_precision(recall=0.1)@None"),
+        ("iprec_at_recall_0.0", "trec_eval", "interpolated_precision(recall=0)@None"),
         ("ndcg_cut_10", "trec_eval", "ndcg@10"),
         ("map_cut_100", "trec_eval", "map@100"),
         ("success_1", "trec_eval", "hit_rate@1"),
@@ -114,3 +119,9 @@ def test_our_names_keep_their_meaning_among_several_conventions() -> None:
     """The MAP of Cornac is another metric, which lrap computes."""
     assert calls("map@3", "cornac") == ["lrap@3"]
     assert {call.partition("(")[0].partition("@")[0] for call in calls("map@3", "all")} == {"map"}
+
+
+@pytest.mark.parametrize("typed", ["RBPx@10", "RBPx"])
+def test_unknown_names_stay_as_they_were_typed(typed: str) -> None:
+    with pytest.raises(UsageError, match="unknown metric 'RBPx'"):
+        calls(typed, "trec_eval")

@@ -42,6 +42,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "first_group_ranks": ("awrf", 2),
     "expected_items": ("unexpectedness", 4),
     "exposure": ("coverage", 3),
+    "cut_list_hits": ("ndcg(ideal=hits_of_list, list_k=2)@2", 2),
     "first_lists": ("mrr", 4),
     "gains": ("cwl", 2),
     "graded": ("precision(order=score, ties=worst)", 4),
@@ -100,6 +101,8 @@ STAGES: dict[str, tuple[str, int]] = {
     "labelled_items": ("lrap", 4),
     "list_blocks": ("intra_list_diversity", 2),
     "listed_catalogue": ("mcc", 4),
+    "list_times": ("item_age", 2),
+    "listed_ages": ("item_age", 4),
     "listed_valid": ("valid_items", 4),
     "listed_judged": ("rbp(output=residual)", 4),
     "listed_categories": ("category_coverage", 5),
@@ -166,6 +169,10 @@ EVERYTHING = {
     "history": TABLES["history"]
     .append_column("timestamp", pa.array([datetime(2024, 5, day) for day in range(1, N_ROWS + 1)]))
     .append_column("weight", pa.array([1.0] * N_ROWS)),
+    "recommendations": SCORED.append_column("timestamp", pa.array([datetime(2024, 6, 1)] * 4)),
+    "items": further_tables.ITEMS.append_column(
+        "created_at", pa.array([datetime(2024, 5, day) for day in (1, 2, 3, 4)])
+    ),
 }
 
 
@@ -177,7 +184,7 @@ def everything() -> Iterator[sm.Evaluator]:
 
 @pytest.fixture(scope="module")
 def two_models() -> Iterator[sm.Evaluator]:
-    models = {"one": SCORED, "two": SCORED}
+    models = dict.fromkeys(("one", "two"), EVERYTHING["recommendations"])
     with Evaluator(**{**EVERYTHING, "recommendations": models}, users=USERS) as evaluator:
         yield evaluator
 
@@ -199,7 +206,10 @@ def test_every_stage_can_be_looked_at(two_models: sm.Evaluator) -> None:
 def test_looks_without_a_metric(everything: sm.Evaluator) -> None:
     """Some stages need to know for which metric; the one that the message names will do."""
     wrong = {}
-    for stage in STAGES.keys() - {"sampled_users"}:  # nobody is drawn unless a spec says how many
+    for stage in STAGES.keys() - {
+        "sampled_users",
+        "cut_list_hits",
+    }:  # which need a number in a spec
         try:
             everything.stage(stage)
         except sm.UsageError as error:

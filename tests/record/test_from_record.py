@@ -125,7 +125,9 @@ def test_long_results_are_left_out(folder: Path, monkeypatch: pytest.MonkeyPatch
         run("per-user", *ONE, "recall@2", "--record", "a.json", "--force", *target)
         record = json.loads((folder / "a.json").read_text())
         assert "rows" not in record
-        assert record["unknown"] == {"rows": "the result has 40 rows; a record stores at most 20"}
+        why = "the result has 40 rows; a record stores at most 20"
+        skipped = "Data checks were skipped because of trust_input=True."
+        assert record["unknown"] == {"rows": why, "findings": skipped}
     result = run("per-user", *again("a.json"))
     why = "the result has 40 rows; a record stores at most 20"
     assert result.stderr.endswith(f", except not compared: values ({why})\n")

@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
 from sqlmetrics.record import fingerprints
 from tests.support.evaluators import Evaluator
@@ -153,6 +154,24 @@ def test_a_record_only_where_it_is_asked_for() -> None:
         with pytest.raises(UsageError, match="unknown metric"):
             evaluator.evaluate("hit_rat")
         assert evaluator.evaluate("hit_rate@3").attrs["sqlmetrics"]["metrics"][0]["k"] == [3]
+
+
+@pytest.mark.filterwarnings("ignore::sqlmetrics.DataWarning")
+def test_findings_of_the_data_checks() -> None:
+    """The history has a only after user 1 held it out, and ends after that."""
+    truth = pd.DataFrame({"user_id": [1, 2], "item_id": ["a", "b"], "timestamp": [5, 9]})
+    past = pd.DataFrame({"user_id": [1, 2, 2], "item_id": ["b", "b", "a"], "timestamp": [1, 2, 7]})
+    tables = {"recommendations": {1: ["a", "b"], 2: ["b"]}, "interactions": truth, "history": past}
+    records = {}
+    for check in (None, False):
+        with sm.Evaluator(**tables, record=True, check=check) as evaluator:
+            records[check] = evaluator.evaluate("ndcg@2").attrs["sqlmetrics"]
+    found = {one["check"]: one for one in records[None]["findings"]}
+    assert found["truth_before_end_of_history"]["level"] == "warning"
+    assert found["items_from_the_future"]["level"] == "note"
+    assert found["items_from_the_future"]["found"].startswith("1 of 2 held-out items")
+    assert records[False]["findings"] == []
+    assert "skipped" in records[False]["unknown"]["findings"]
 
 
 def test_a_connection_is_left_as_it_was() -> None:

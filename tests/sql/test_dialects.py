@@ -43,6 +43,8 @@ COLUMNS = {
     "recommendations.score": "score",
     "interactions.relevance": "relevance",
     "baseline.score": "score",
+    "recommendations.timestamp": "made_at",
+    "items.created_at": "created_at",
     "items.price": "price",
     "items.category": "category",
     "items.item_group": "provider",

@@ -8,6 +8,8 @@ the metric, `settings`, and the numbers worked by hand: `per_user` (exactly the 
 mean over nobody is "undefined". The package comes to within `tolerance` of these numbers, which is
 1e-12 where nothing else is said.
 
+`times` are the times of lists ({u1 = 2026-11-28T12:00:00}, or numbers).
+
 More tables: `items` ({a = {price=3, category=["x", "y"], features=[1, 0]}}), `aspects`
 ({a = "x y"}, or {u1 = {a = "x y"}}), `baseline` (as `recommendations`) and `logs`
 ({u1 = "a:1 b:0"}: rewards; {u1 = "a:1@0.5"}: reward and propensity), `policy` ({u1 = "a:0.25"}:
@@ -56,7 +58,7 @@ MORE_TABLES: dict[str, Callable[..., list[Any]]] = {
 }
 KEYS = {
     "name", "why", "call", "k", "largest_k", "ids", "params", "settings",
-    "recommendations", "interactions", "history", *MORE_TABLES,
+    "recommendations", "times", "interactions", "history", *MORE_TABLES,
     "per_user", "undefined", "mean", "tolerance",
 }  # fmt: skip
 OF_USERS = ["recommendations", "interactions", "history", "baseline", "logs", "policy"]
@@ -126,6 +128,7 @@ class Case:
             whole = {name: given.get(name) for name in (*OF_USERS, "largest_k", "settings")}
             return repr((common, whole))
         common |= {"order": self.order, "rows": self.order_of_rows}
+        common["times"] = sorted({str(type(time)) for time in given.get("times", {}).values()})
         common["of_rounds"] = CATALOG.metrics[self.metric].grain == "round"  # which come alone
         shapes: dict[str, Any] = {n: shape(rows[n]) for n in OF_USERS if n in rows}
         repeated = [name for name, of_table in rows.items() if repeats(of_table)]
@@ -197,11 +200,15 @@ def frames(cases: Sequence[Case]) -> dict[str, pd.DataFrame]:
     found: dict[str, pd.DataFrame] = {}
     if "recommendations" in rows:
         found["recommendations"] = recommendation_frame(rows.pop("recommendations"), order)
+        if "times" in cases[0].given:
+            users = found["recommendations"]["user_id"]
+            times = [cases[place].given["times"][user] for place, user in users]
+            found["recommendations"]["timestamp"] = times
     if "interactions" in rows:
         found["interactions"] = interaction_frame(rows.pop("interactions"))
     found |= further_frames(order, **rows)
-    users = {user for frame in found.values() for user in frame.get("user_id", [])}
-    found["users"] = pd.DataFrame({"user_id": sorted(users)})
+    everyone = {user for frame in found.values() for user in frame.get("user_id", [])}
+    found["users"] = pd.DataFrame({"user_id": sorted(everyone)})
     for name, frame in found.items():
         if "user_id" in frame:
             keys = pd.DataFrame(frame["user_id"].tolist(), columns=USER, index=frame.index)

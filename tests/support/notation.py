@@ -16,7 +16,9 @@ Aspect = tuple[Any, ...]  # (item, aspect) or (user, item, aspect)
 Decision = tuple[Any, ...]  # (user, item, reward) or (user, item, reward, propensity)
 
 
-ITEM_COLUMNS = {"price", "category", "features", "propensity", "item_group", "group_target"}
+ITEM_COLUMNS = {
+    "price", "category", "features", "propensity", "item_group", "group_target", "created_at",
+}  # fmt: skip
 _OPERATORS: dict[type, Callable[..., float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -91,7 +93,10 @@ def item_rows(items: Mapping[str, Any], item: Callable[[str], Any] = str) -> lis
     for name, given in items.items():
         assert set(given) <= ITEM_COLUMNS, given
         categories, groups = several(given.get("category")), several(given.get("item_group"))
-        rest = (given.get("features"), given.get("propensity"), groups, given.get("group_target"))
+        rest = (
+            given.get("features"), given.get("propensity"), groups, given.get("group_target"),
+            given.get("created_at"),
+        )  # fmt: skip
         rows.append((item(name), given.get("price"), categories, *rest))
     return rows
 
@@ -165,6 +170,8 @@ def item_frame(rows: Sequence[Item]) -> pd.DataFrame:
         frame["propensity"] = pd.array(propensities, dtype="Float64")
     if len(more) > 1 and any(target is not None for target in more[1]):
         frame["group_target"] = pd.array(more[1], dtype="Float64")
+    if len(more) > 2 and any(time is not None for time in more[2]):
+        frame["created_at"] = list(more[2])
     return frame
 
 

@@ -27,7 +27,7 @@ LISTED = [  # metrics that also judge other items
     "intra_list_diversity(over=history, distance=jaccard)",
     "money_precision", "unrepeated", "judged", "hole", "lrap", "coverage_error", "ranking_loss",
     "gauc", "gauc(unlisted=last, divisor=min_relevant_length)", "unseen", "tail_share",
-    "valid_items",
+    "valid_items", "item_age",
     "tail_count", "category_coverage", "category_entropy", "calibration", "epc(relevance=none)",
     "efd(relevance=none)", "overlap", "rbo", "popularity_lift", "least_item_promoted",
     "serendipity(relevance=none)", "serendipity(against=history)", "awrf", "ndkl",
@@ -57,7 +57,10 @@ def make_world() -> Tables:
             if (user + len(model)) % 10 != 9:  # who lacks a list of one model has one of the other
                 chosen = draw.sample(ITEMS, draw.choice([1, 3, 6, 9]))
                 scores = draw.sample(range(100), len(chosen))
-                lists += [(model, user, i, s / 8) for i, s in zip(chosen, scores, strict=True)]
+                made = pd.Timestamp(2024, 6, 1 + user % 7)
+                lists += [
+                    (model, user, i, s / 8, made) for i, s in zip(chosen, scores, strict=True)
+                ]
         if user % 9 != 4:
             for item in draw.sample(ITEMS, draw.choice([2, 5, 8])):
                 when = pd.Timestamp(2023, 12, 1) + pd.Timedelta(hours=draw.randrange(2000))
@@ -73,13 +76,16 @@ def make_world() -> Tables:
     items["price"] = [draw.choice([1.5, 3.0, 10.0]) for _ in GENRES]
     items["item_group"] = [["m", "n"] if i == "c" else ["m" if i < "f" else "n"] for i in GENRES]
     items["group_target"] = [None if i == "c" else 0.75 if i < "f" else 0.25 for i in GENRES]
+    items["created_at"] = [pd.Timestamp(2024, 1, 1 + place) for place in range(len(items))]
     items["decade"] = pd.array(DECADES, dtype="Int64")
     users = pd.DataFrame({"user_id": range(-3, 38)})  # some nobody knows, and not all of the others
     users["country"] = [COUNTRIES[user % 4] for user in users["user_id"]]
     users["age"] = [AGES[user % 3] for user in users["user_id"]]
     aspects = [(item, aspect) for item in ITEMS[:10] for aspect in draw.sample("xyz", 2)]
     return {
-        "recommendations": pd.DataFrame(lists, columns=["model", "user_id", "item_id", "score"]),
+        "recommendations": pd.DataFrame(
+            lists, columns=["model", "user_id", "item_id", "score", "timestamp"]
+        ),
         "interactions": pd.DataFrame(
             truth, columns=["user_id", "item_id", "relevance", "timestamp"]
         ),

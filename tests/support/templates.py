@@ -122,11 +122,14 @@ NUMBERS: dict[str, list[float | None]] = {
     "groups": [4],
     "head_share": [0.2],
     "lambda": [0.5],
+    "within": [7],
+    "list_k": [None, 10],
 }
 RECURSIVE = ("duckdb", "clickhouse", "datafusion", "postgres")  # with windows in the recursion
 READS_COLUMNS = {"comparable_times", "has", "has_user", "need", "need_time", "rank_is_whole"}
-TIMES = ("month", "time")  # slices with units
-MONTH_READS = {"timestamp": "TIMESTAMP", "seconds": "BIGINT", "milliseconds": "BIGINT"}
+TIMES = ("timestamp", "created_at")  # columns
+TIMED = ("month", "time")  # slices with units
+UNIT_READS = {"timestamp": "TIMESTAMP", "seconds": "BIGINT", "milliseconds": "BIGINT"}
 CUTOFFS = [
     {"cutoffs": [5, 10], "max_cutoff": 10},
     {"cutoffs": [10, None], "max_cutoff": None},
@@ -152,7 +155,7 @@ def table(
 
 KEYS = {"user_id": "BIGINT", "item_id": "BIGINT"}
 RICH = {
-    "recommendations": {"score": "DOUBLE", "rank": "BIGINT"},
+    "recommendations": {"score": "DOUBLE", "rank": "BIGINT", "timestamp": "TIMESTAMP"},
     "interactions": {"relevance": "INTEGER", "timestamp": "TIMESTAMP"},
     "history": {"timestamp": "TIMESTAMP", "weight": "DOUBLE"},
     "items": {
@@ -162,6 +165,7 @@ RICH = {
         "features": "FLOAT[]",
         "propensity": "DOUBLE",
         "group_target": "DOUBLE",
+        "created_at": "TIMESTAMP",
     },
     "users": {"country": "VARCHAR", "weight": "DOUBLE"},
     "aspects": {"aspect": "VARCHAR"},
@@ -206,7 +210,7 @@ def planner(
         of_users = name != "items" and not (poor and name == "aspects")
         keys = KEYS if of_users else {"item_id": "BIGINT"}
         parts = models if name == "recommendations" else (None,)
-        columns = {key: timestamp if key == "timestamp" else columns[key] for key in columns}
+        columns = {key: timestamp if key in TIMES else columns[key] for key in columns}
         runs = {"run": "BIGINT"} if several_runs and name == "recommendations" else {}
         tables[name] = table(name, {**keys, **runs, **columns}, parts)
     return Planner(
@@ -347,10 +351,11 @@ def refusal(
     of_residual = choice.get("output") == "residual"  # which reads no relevance
     if poor and needs and choice.get("gain") != "binary" and not of_residual:
         return MissingTableError, "needs the column"
-    if template.name in TIMES and MONTH_READS[choice["unit"]] != fact["timestamp"]:
+    unit = choice.get("unit" if template.name in TIMED else "times")
+    if "need_time" in names_in(template.body) and UNIT_READS[unit] != fact["timestamp"]:
         return (
             DataError,
-            f"interactions, column timestamp: the type in .* is {fact['timestamp']}, not",
+            rf"column (timestamp|created_at): the type in .* is {fact['timestamp']}, not",
         )
     if template.name == "relevant" and poor and (choice["relevant_from"] or 0) > 1:
         return DataError, "relevant_from is 2.5"
@@ -362,11 +367,17 @@ def refusal(
         refuses = all(choice[name] in values for name, values in only_with.items())
         if refuses and f'"{choice[found["name"]]}"' in found["values"].split(", "):
             return UsageError, "has no meaning for"
+    if template.name == "cut_list_hits" and choice["list_k"] is None:
+        return DataError, "needs ideal=hits_of_list and list_k"
+    if template.name == "ndcg" and choice["ideal"] == "hits_of_list":
+        depth, k = choice["list_k"], choice["max_cutoff"]
+        if depth is not None and (k is None or k > depth):
+            return UsageError, "needs cutoffs of at most"
     if template.name == "sampled_users" and choice["sample_users"] is None:
         return DataError, "needs sample_users"
     if template.name == "diverse_ideal" and isinstance(template, Alternative):
         return (UsageError, "Give cutoffs") if choice["max_cutoff"] is None else None
-    if template.name in TIMES and choice["dialect"] != NATIVE and choice["unit"] != "timestamp":
+    if template.name in TIMED and choice["dialect"] != NATIVE and choice["unit"] != "timestamp":
         return UsageError, "pass a view with a timestamp"
     return None
 

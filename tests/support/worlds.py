@@ -68,6 +68,8 @@ def variants(every_combination: bool) -> list[str]:
         for combination in combinations:
             if {("missing", "error"), ("unlisted", "error")} & set(combination):
                 continue  # refuses the tables below
+            if {("times", "seconds"), ("times", "milliseconds")} & set(combination):
+                continue  # reads numbers as times
             if ("gain", "exponential_from") in combination:
                 if every_combination and ("discount", "log2") not in combination:
                     continue  # it is one more gain, and a discount is one whatever the gain
@@ -113,7 +115,8 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
     lists, truth, history, baseline, logs = [], [], [], [], []
     for user in range(users):
         items = draw.sample(range(n_items), draw.choice([0, 1, 3, 10, 30]))
-        lists += [(user, item, draw.randint(0, 8) / 8) for item in items]  # or probabilities
+        made = START + (30 + user % 7) * DAY
+        lists += [(user, item, draw.randint(0, 8) / 8, made) for item in items]  # or probabilities
         relevant = draw.sample(range(n_items), draw.choice([0, 1, 2, 8, 25]))
         truth += [(user, item, draw.randint(0, 4)) for item in relevant]
         seen = enumerate(draw.sample(range(n_items - 10), 5))
@@ -130,10 +133,11 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
         groups = ["p", "q"] if item % 7 == 3 else ["pqr"[item % 3]]
         propensity = (item % 5 + 1) / 5
         target = {"p": 0.5, "q": 0.3, "r": 0.2}[groups[0]] if len(groups) == 1 else None
-        items_rows.append((item, price, kinds, groups, vector, propensity, target))
+        created = START - (item % 60) * DAY
+        items_rows.append((item, price, kinds, groups, vector, propensity, target, created))
         aspects += [(item, kind) for kind in draw.sample("abcde", draw.randint(1, 3))]
     columns = {
-        "recommendations": (lists, ["user_id", "item_id", "score"]),
+        "recommendations": (lists, ["user_id", "item_id", "score", "timestamp"]),
         "interactions": (truth, ["user_id", "item_id", "relevance"]),
         "history": (history, ["user_id", "item_id", "timestamp", "weight"]),
         "items": (
@@ -146,6 +150,7 @@ def world(seed: int, users: int = 60, n_items: int = 100) -> dict[str, pd.DataFr
                 "features",
                 "propensity",
                 "group_target",
+                "created_at",
             ],
         ),
         "aspects": (aspects, ["item_id", "aspect"]),

@@ -45,7 +45,8 @@ class Convention:
     """A complete set of choices: settings for all metrics, and deviations for single metrics.
 
     `covers`: the metrics of the system and the specs that compute them; None: every metric.
-    `before_cutoff`: what the system writes between a name and a cutoff, such as the `_` of `P_10`.
+    `before_cutoff`: characters that the system writes between a name and a cutoff, such as the `_`
+    of `P_10`.
     `parameters`: the system's names of parameters and the settings that they stand for.
     `implied`: not requested by name, but through `all`.
     """
