@@ -226,10 +226,13 @@ def _finding(
             )
         known[plan.root.key] = rows
     if rows := known[plan.root.key]:
-        # the texts can name settings that the query does not read
-        found = finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
-        of_models = _by_model(engine, planner, plan, rows[0], known)
-        yield replace(found, found=Message(found.found, of_models))
+        # rows with numbers of one model each are findings of their own
+        for group in [[row] for row in rows] if "{of_model}" in check.found else [rows]:
+            counts = {"n": rows[0]["n_found"]}
+            # the texts can name settings that the query does not read
+            found = finding_of(planner, check, values, counts, group, plan.root.key)
+            of_models = _by_model(engine, planner, plan, rows[0], known) if group is rows else ""
+            yield replace(found, found=Message(found.found, of_models))
 
 
 def _by_model(
