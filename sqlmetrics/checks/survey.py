@@ -231,7 +231,7 @@ def _finding(
         known[plan.root.key] = rows
     if rows := known[plan.root.key]:
         # rows with numbers of one model each are findings of their own
-        for group in [[row] for row in rows] if "{of_model}" in check.found else [rows]:
+        for group in [[row] for row in rows] if "{of_policy}" in check.found else [rows]:
             counts = {"n": rows[0]["n_found"]}
             # the texts can name settings that the query does not read
             found = finding_of(planner, check, values, counts, group, plan.root.key)

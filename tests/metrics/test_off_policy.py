@@ -531,6 +531,17 @@ def test_the_statement_gives_the_values() -> None:
     assert values == pytest.approx([23 / 14, 115 / 113, 387 / 280], abs=1e-12)
 
 
+def test_scans_of_logs_are_not_copied() -> None:
+    """DuckDB reads columns again faster than it copies them; it joins a policy only once."""
+    metrics = ["ipw", "snipw", "beta_ipw"]
+    targeted = LOGS.assign(target_propensity=0.5)
+    with Evaluator(logs=targeted) as evaluator:
+        assert "rounds AS NOT MATERIALIZED (" in evaluator.sql(metrics, physical=True)
+        assert "MATERIALIZED" not in evaluator.sql(metrics)
+    with Evaluator(logs=LOGS, policy=POLICY) as evaluator:
+        assert "rounds AS (" in evaluator.sql(metrics, physical=True)
+
+
 def test_weights_that_are_1_but_for_rounding_give_no_warning() -> None:
     """A propensity of .1 in single precision is not that in double precision."""
     n = 150
