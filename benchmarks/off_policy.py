@@ -97,49 +97,65 @@ def estimates(world: World, name: str, n_rounds: int, n_logs: int, seed: int) ->
 
 
 def rows(sizes: list[tuple[int, int, int]]) -> Iterator[dict[str, object]]:
-    """Yield a row per policy, size, kind of interval and estimator."""
+    """Yield a row per policy, size and estimator, with the standard errors of the simulation."""
     world = World()
     for name in POLICIES:
         truth = world.value(name)
         for n_rounds, n_logs, n_calls in sizes:
-            found = pd.concat(
-                estimates(world, name, n_rounds, n_logs, seed) for seed in range(n_calls)
-            )
-            of_sizes = found[found["metric"] == "ess"]["value"].mean()
-            for (by, metric), group in found[found["metric"] != "ess"].groupby(["by", "metric"]):
-                is_covered = (group["ci_low"] <= truth) & (truth <= group["ci_high"])
-                yield {
-                    "policy": name,
-                    "rounds": n_rounds,
-                    "ess": of_sizes,
-                    "intervals by": by,
-                    "metric": metric,
-                    "truth": truth,
-                    "bias": group["value"].mean() - truth,
-                    "spread": group["value"].std(),
-                    "covered": is_covered.mean(),
-                    "logs": len(group),
-                }
+            frames = [estimates(world, name, n_rounds, n_logs, seed) for seed in range(n_calls)]
+            yield from summarised(pd.concat(frames), name, n_rounds, truth)
+
+
+def summarised(
+    found: pd.DataFrame, name: str, n_rounds: int, truth: float
+) -> Iterator[dict[str, object]]:
+    """Yield a row per estimator, from its estimates of many logs."""
+    key = {"policy": name, "rounds": f"{n_rounds:,}"}
+    key["effective"] = f"{found[found['metric'] == 'ess']['value'].mean():,.0f}"
+    for metric, group in found[found["metric"] != "ess"].groupby("metric", sort=False):
+        is_covered = (group["ci_low"] <= truth) & (truth <= group["ci_high"])
+        shares = is_covered.groupby(group["by"]).mean()
+        values = group[group["by"] == "covered by rounds"]["value"]
+        bias, spread, n_logs = values.mean() - truth, values.std(), len(values)
+        errors = np.sqrt(shares * (1 - shares) / n_logs)
+        yield key | {
+            "metric": metric,
+            "covered": ", ".join(
+                f"{100 * share:.1f} ± {100 * error:.1f}"
+                for share, error in zip(shares, errors, strict=True)
+            ),
+            "bias": f"{bias:+.4f} ± {spread / n_logs**0.5:.4f}",
+            "spread": f"{spread:.4f}",
+        }
+
+
+def markdown(frame: pd.DataFrame, column: str) -> str:
+    """Lay out one number per policy and size (rows) and estimator (columns)."""
+    keys = ["policy", "rounds", "effective"]
+    wide = frame.pivot(index=keys, columns="metric", values=column)[METRICS].reset_index()
+    order = wide["policy"].map({name: place for place, name in enumerate(POLICIES)})
+    wide = wide.iloc[np.lexsort((wide["rounds"].str.len(), order))]
+    lines = [[*keys, *(f"`{metric}`" for metric in METRICS)], ["---", *["---:"] * 9]]
+    lines += wide.astype(str).to_numpy().tolist()
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", type=int, default=500, help="logs of 1,000 rounds")
-    parser.add_argument("--large", type=int, default=5, help="calls with 20 logs of 100,000 rounds")
+    parser.add_argument("--small", type=int, default=2000, help="logs of 1,000 rounds")
+    parser.add_argument(
+        "--large", type=int, default=20, help="calls with 20 logs of 100,000 rounds"
+    )
     given = parser.parse_args()
     warnings.simplefilter("ignore", sm.SqlmetricsWarning)
     frame = pd.DataFrame(rows([(1_000, given.small, 1), (100_000, 20, given.large)]))
-    keys = ["policy", "rounds", "metric"]
-    wide = frame.pivot(index=keys, columns="intervals by", values="covered")
-    first = frame.drop_duplicates(keys).set_index(keys)
-    print("| policy | rounds | ESS | metric | bias | spread | by rounds | by users |")
-    print("|---|---:|---:|---|---:|---:|---:|---:|")
-    for key, row in first.iterrows():
-        covered = [f"{100 * share:.0f} %" for share in wide.loc[key]]
-        numbers = [f"{row['bias']:+.4f}", f"{row['spread']:.4f}", *covered]
-        labels = [key[0], f"{key[1]:,}", f"{row['ess']:,.0f}", f"`{key[2]}`"]
-        print("|", " | ".join([*labels, *numbers]), "|")
+    for column, title in (
+        ("covered", "95 % intervals that contain the truth, in per cent: by rounds, by users"),
+        ("bias", "mean estimate - truth"),
+        ("spread", "standard deviation of the estimates"),
+    ):
+        print(f"\n{title}\n\n{markdown(frame, column)}")
 
 
 if __name__ == "__main__":

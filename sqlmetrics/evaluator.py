@@ -186,7 +186,8 @@ class Evaluator(OnSession):
             One row per model, convention, slice, metric and cutoff: `model` and `convention` (if
             there are several), the columns of slices, `metric, k, value, n_users, std, ci_low,
             ci_high`. Slices are text; `(none)` is the slice of missing values. `k` is NA for whole
-            lists. `n_users` counts the users for whom the metric is defined. `n_users` and `std`
+            lists. `n_users` counts the users for whom the metric is defined (for metrics of rounds,
+            the rounds). `n_users` and `std`
             are missing for metrics of the whole run; mostly the interval, too. With `cluster`,
             `n_clusters` follows, and the interval is that of Student's t. With several runs,
             `n_runs` and the standard deviation `std_runs` follow; with gaps, whose intervals are

@@ -65,9 +65,12 @@ def survey(
         findings += _readable(_at_the_door(engine, planner, calls, conventions[0]))
     broken = {finding.table for finding in findings}
     known = {} if known is None else known  # most queries are the same under every convention
+    of_calls = {name for call in calls for name in planner.queries(call).nodes}
     of_checks = [
         (check, needs, values)
-        for check, needs, values in applicable(planner, conventions, cutoffs, levels, read)
+        for check, needs, values in applicable(
+            planner, conventions, cutoffs, levels, read, of_calls
+        )
         # skip further checks of empty tables and tables with invalid ids
         if not broken & {need.partition(".")[0] for need in needs}
     ]
@@ -110,20 +113,23 @@ def applicable(
     cutoffs: Sequence[int | None],
     levels: Set[str],
     read: Set[str] | None,
+    of_calls: Set[str] = frozenset(),
 ) -> Iterator[tuple[Check, list[str], dict[str, Any]]]:
     """Yield the data checks that apply, with what they need, under each convention.
 
     They are those of some levels whose tables were given. `read`: the tables and stages that a
     result has read; checks of others do not apply, and of notes only those with `in_report`.
+    `of_calls`: without a result, those that the metrics to check read.
     """
     for given in conventions:
         values = {**given, **cutoff_context(cutoffs)}
         for check in planner.catalog.checks.values():
             if check.at_the_door or not check.needs or check.level not in levels:
                 continue
-            if check.of_result if read is None else check.level == "note" and not check.in_report:
+            if read is not None and check.level == "note" and not check.in_report:
                 continue
-            if read is not None and check.reads and read.isdisjoint(check.reads):
+            known = of_calls if read is None and check.of_result else read
+            if known is not None and check.reads and known.isdisjoint(check.reads):
                 continue
             needs = [need.format_map(values) for need in check.needs]
             if _are_there(planner, needs) and planner.applies(check, values):
@@ -226,10 +232,13 @@ def _finding(
             )
         known[plan.root.key] = rows
     if rows := known[plan.root.key]:
-        # the texts can name settings that the query does not read
-        found = finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
-        of_models = _by_model(engine, planner, plan, rows[0], known)
-        yield replace(found, found=Message(found.found, of_models))
+        # rows with numbers of one model each are findings of their own
+        for group in [[row] for row in rows] if "{of_policy}" in check.found else [rows]:
+            counts = {"n": rows[0]["n_found"]}
+            # the texts can name settings that the query does not read
+            found = finding_of(planner, check, values, counts, group, plan.root.key)
+            of_models = _by_model(engine, planner, plan, rows[0], known) if group is rows else ""
+            yield replace(found, found=Message(found.found, of_models))
 
 
 def _by_model(

@@ -469,6 +469,7 @@ def finding_of(
     texts: dict[str, str | Message] = {
         **{name: value_text(value) for name, value in values.items()},
         **{name: _number_text(value) for name, value in known.items()},
+        "of_policy": _of_row(known)[-1] if "model" in known else "",
     }
     if table in planner.tables:
         found = planner.tables[table].sources[0].find(column)

@@ -265,6 +265,7 @@ class Maker:
     def _checks(self, reads: Reads) -> Iterator[tuple[Check, Plan]]:
         """Yield the checks of the queries that a metric or slice reads."""
         planner, values = self.results.planner, reads.values
+        planner = planner.stages.of_checks(planner)
         checks = planner.catalog.checks
         inputs = {node.name for node in reads.nodes.values() if node.is_input}
         for check in checks.values():

@@ -21,7 +21,7 @@ from sqlmetrics.metrics.definitions import DEFAULT_K, Definitions
 from sqlmetrics.metrics.front_matter import template_root
 from sqlmetrics.metrics.requests import Label, MetricRequest
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, value_text
-from sqlmetrics.texts.messages import RANKED, TABLES, Command, in_files, set_to
+from sqlmetrics.texts.messages import RANKED, TABLES, Command, Message, in_files, set_to
 from sqlmetrics.version import __version__
 
 _OPTIONAL = (
@@ -104,16 +104,17 @@ class Macros:
             UsageError: the metric or one of its settings is unknown, or the convention lacks it.
         """
         (request,) = self.definitions.requests({MetricSpec(name): (None,)})
-        if request.metric.grain == "round":
+        what = {"rounds": "rounds", "slates": "slates", "logged": "positions"}
+        if read := what.get(request.metric.audience):
             raise UsageError(
-                f"{request.metric.name} reads a policy, which has no macro; print its statement "
-                "with ", Command("sql"),
-            )  # fmt: skip
+                f"{request.metric.name} reads {read} of the logs, which the macros do not have",
+                remedy=Message("print its statement with ", Command("sql")),
+            )
         if ("recommendations", "timestamp") in self.needs([request]):
             raise UsageError(
-                f"{request.metric.name} reads the times of lists, which macros do not read; print "
-                "its statement with ", Command("sql"),
-            )  # fmt: skip
+                f"{request.metric.name} reads the times of lists, which the macros do not have",
+                remedy=Message("print its statement with ", Command("sql")),
+            )
         return request
 
     def needs(self, requests: Collection[MetricRequest]) -> set[tuple[str, str]]:

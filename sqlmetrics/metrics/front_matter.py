@@ -183,10 +183,10 @@ class Check(Template):
     as `table.column`) were given; with a result, also only if a metric of the result reads one of
     the tables and stages in `reads`. `level`: "error", "warning" or "note". `implied_by`: a
     cheaper query of this folder that returns a row only if no row breaks the rule; it runs first.
-    `of_result`: it runs only with a result. `in_report`: a note that reports and records also have.
-    `bounds`: a setting, ties or gain; the finding names
-    the values of a metric with its other values. `when`: a condition in Jinja without which the
-    check does not apply.
+    `of_result`: it runs only with a result, or for named metrics that read one of `reads`.
+    `in_report`: a note that reports and records also have.
+    `bounds`: a setting, ties or gain; the finding names the values of a metric with its other
+    values. `when`: a condition in Jinja without which the check does not apply.
     """
 
     table: str = ""

@@ -57,6 +57,10 @@ class StageSource:
             UsageError: the metric cannot be computed.
         """
 
+    def of_checks(self, planner: Planner) -> Planner:
+        """Return the planner of the checks of tables and stages, whose rows have its keys."""
+        return planner
+
 
 NO_OTHER_STAGES = StageSource()
 

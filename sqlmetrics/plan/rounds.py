@@ -37,6 +37,10 @@ class _Rounds(StageSource):
         """Plan a stage or table with the keys of users."""
         return self.base.node(name, values)
 
+    def of_checks(self, planner: Planner) -> Planner:  # noqa: ARG002
+        """Return the planner with the keys of users."""
+        return self.base
+
 
 def planner_of(planner: Planner, requests: Sequence[MetricRequest]) -> Planner:
     """Return the planner of the values of requests: this one, or that of rounds.

@@ -244,6 +244,10 @@ def present(session: Session, rows: Frame, run: PlannedRun) -> Frame:
     if run.audit is not None:
         _warn_of_few(rows, "n_audited", "audit", FEW_AUDITED, "audited users")
         _note_both_means(session, rows)
+    counted = {one.metric.audience for one in run.requests if one.metric.grain == "round"}
+    columns = rows.names if isinstance(rows, Rows) else rows.columns
+    if counted and "n_users" in columns:
+        session.note(f"n_users counts the {' or '.join(sorted(counted))} of the logs")
     return rows
 
 

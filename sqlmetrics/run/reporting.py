@@ -32,6 +32,7 @@ from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.tables.schema import Table
 from sqlmetrics.texts.masking import masked
+from sqlmetrics.texts.messages import Command, Message, give
 
 if TYPE_CHECKING:
     import altair as alt
@@ -101,6 +102,20 @@ def studied(session: Session, question: Question) -> Iterator[Study]:
     """
     engine, planner = session.engine.embedded, session.planner
     conventions = session.definitions.conventions
+    if "logs" in planner.tables and "recommendations" not in planner.tables:
+        raise UsageError(
+            Message(
+                "reports and charts describe lists, which were not given (",
+                give("recommendations"),
+                ")",
+            ),
+            remedy=Message(
+                "for metrics of the logs alone, use ",
+                Command("evaluate"),
+                " or ",
+                Command("compare"),
+            ),
+        )
     if engine is None:
         raise UsageError(
             "reports and charts need DuckDB; with Spark or a database, export the tables to "

@@ -125,6 +125,12 @@ def _lines(part: _Part, indent: int) -> Iterator[str]:
     if not part.inner and not part.closing:
         yield from _broken(part.head, indent)
         return
+    if any(child.inner and child.head.startswith(")") for child in part.closing):
+        # a product of sums in brackets
+        at_operators = list(_broken(joined, indent))
+        if all(len(line) + indent <= WIDTH for line in at_operators):
+            yield from at_operators
+            return
     yield from _broken(part.head, indent)
     yield from (" " * _STEP + line for line in _inner_lines(part, indent + _STEP))
     for child in part.closing:

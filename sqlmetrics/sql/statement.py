@@ -55,10 +55,22 @@ def _simplified(plan: Plan, dialect: str, tables: Mapping[str, str] = NO_TABLES)
 
 
 def _read_often(relations: Sequence[Relation]) -> list[str]:
-    """Return the names of the inputs that a statement reads more than once."""
+    """Return the names of the scans of tables that a statement reads more than once."""
     read = [table.name for relation in relations for table in find_all(relation.tree, exp.Table)]
-    inputs = [relation.name for relation in relations if relation.is_input]
-    return [name for name in inputs if read.count(name) > 1]
+    names = {relation.name for relation in relations}
+    scans = [one.name for one in relations if one.is_input or _is_scan(one.tree, names)]
+    return [name for name in scans if read.count(name) > 1]
+
+
+def _is_scan(tree: exp.Expr, names: Collection[str]) -> bool:
+    """Return whether a query computes columns from each row of one table that is not in `names`."""
+    parts = {part for part, value in tree.args.items() if value}
+    return (
+        parts == {"expressions", "from_"}
+        and isinstance(table := tree.args["from_"].this, exp.Table)
+        and table.name not in names
+        and not any(find_all(tree, exp.Window, exp.AggFunc, exp.UDTF))
+    )
 
 
 def printed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -298,6 +299,85 @@ def test_slices_and_intervals_are_what_evaluate_returns(
         sorted_frame(found, keys), sorted_frame(wanted, keys),
         check_dtype=False, rtol=1e-12, atol=1e-12,
     )  # fmt: skip
+
+
+def rounds() -> dict[str, pd.DataFrame]:
+    """Return the tables of off-policy evaluation: four rounds, two policies, and lists."""
+    logs = pd.DataFrame({
+        "round_id": [1, 2, 3, 4], "user_id": ["u", "u", "v", "v"], "item_id": list("abab"),
+        "reward": [1, 0, 2, 1], "propensity": [0.5, 0.5, 0.25, 0.75],
+        "country": ["FR", "DE", "FR", "DE"],
+    })  # fmt: skip
+    shown = [("x", 0.2), ("y", 0.7)]
+    policy = pd.DataFrame(
+        [(model, number, item, share, 0.5 + number / 10)
+         for model, share_of_a in shown for number in logs["round_id"]
+         for item, share in (("a", share_of_a), ("b", 1 - share_of_a))],
+        columns=["model", "round_id", "item_id", "probability", "predicted"],
+    )  # fmt: skip
+    return {
+        "logs": logs,
+        "targeted": logs.assign(target_propensity=[0.2, 0.8, 0.5, 0.5]),
+        "policy": policy,
+        "lists": pd.DataFrame({"user_id": ["u", "v"], "item_id": list("ab"), "rank": 1}),
+    }
+
+
+OF_ROUNDS = ["ipw", "snipw", "beta_ipw", "replay", "ess", "importance_weight", "matched_rounds"]
+POLICIES: dict[str, dict[str, str]] = {
+    "a policy": {"logs": "logs", "policy": "policy"},
+    "lists": {"logs": "logs", "recommendations": "lists"},
+    "a column of the logs": {"logs": "targeted"},
+}
+
+
+def of_rounds(
+    folder: Path, tables: dict[str, str], **options: Any
+) -> tuple[duckdb.DuckDBPyConnection, pd.DataFrame]:
+    """Build a package with metrics of rounds; return its database and what evaluate returns."""
+    frames = rounds()
+    metrics = OF_ROUNDS + (["dm", "dr", "sndr"] if "policy" in tables else [])
+    given = {name: sm.TableName(f"{{{{ source('shop', '{one}') }}}}", frames[one])
+             for name, one in tables.items()}  # fmt: skip
+    with Evaluator(**given) as one:
+        one.dbt(folder, metrics, **options)
+    with Evaluator(**{name: frames[one] for name, one in tables.items()}, check=False) as one:
+        expected = one.evaluate(metrics, **options)
+    connection = duckdb.connect()
+    connection.execute("CREATE SCHEMA shop")
+    for name, frame in frames.items():
+        connection.register("given", frame)
+        connection.execute(f"CREATE TABLE shop.{name} AS FROM given")
+    build(folder, connection.execute)
+    return connection, expected
+
+
+@pytest.mark.parametrize("options", [{}, {"by": "country"}, {"cluster": "user_id"}], ids=str)
+@pytest.mark.parametrize("given", POLICIES)
+def test_metrics_of_rounds_are_what_evaluate_returns(
+    tmp_path: Path, given: str, options: dict[str, Any]
+) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*fewer than 30 clusters")
+        connection, expected = of_rounds(tmp_path / "package", POLICIES[given], **options)
+    assert_same_summary(connection, expected)
+    assert failing(tmp_path / "package", connection) == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ("UPDATE shop.logs SET round_id = 1 WHERE round_id = 2", "rounds_repeated"),
+        ("UPDATE shop.logs SET propensity = 0 WHERE round_id = 2", "logs_bad_propensities"),
+        ("UPDATE shop.logs SET reward = NULL WHERE round_id = 2", "logs_bad_rewards"),
+        ("DELETE FROM shop.policy WHERE round_id = 2", "rounds_without_policy"),
+        ("UPDATE shop.policy SET probability = 0 WHERE round_id = 2", "policy_sums"),
+    ],
+)
+def test_rounds_that_break_a_rule_fail_its_test(tmp_path: Path, change: str, found: str) -> None:
+    connection, _ = of_rounds(tmp_path / "package", POLICIES["a policy"])
+    connection.execute(change)
+    assert found in failing(tmp_path / "package", connection)
 
 
 def test_conventions_and_their_metrics_stay_apart(tmp_path: Path) -> None:

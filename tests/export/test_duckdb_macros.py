@@ -423,6 +423,9 @@ def test_names_that_are_refused() -> None:
         ("ndcg@10", "name a macro by the metric alone: ndcg"),
         ("ndcg(gain=linear)", "name a macro by the metric alone: ndcg"),
         ("nddcg", "unknown metric 'nddcg'"),
+        ("snipw", "snipw reads rounds of the logs, which the macros do not have"),
+        ("rips", "rips reads slates of the logs"),
+        ("position_ips", "position_ips reads positions of the logs"),
     ]:
         with pytest.raises(UsageError, match=message):
             script([wrong])

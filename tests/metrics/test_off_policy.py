@@ -458,6 +458,46 @@ def test_weights_are_checked() -> None:
         sm.Evaluator(LISTS, logs=LOGS).evaluate("ipw")
 
 
+def test_every_model_has_its_own_warnings() -> None:
+    with pytest.warns(sm.DataWarning) as warned, sm.Evaluator(logs=LOGS, policy=POLICIES) as many:
+        many.evaluate("ipw")
+    texts = [str(one.message) for one in warned]
+    assert len(texts) == 2
+    assert "7 rounds of deterministic have an effective sample size of 2.6;" in texts[0]
+    assert "7 rounds of stochastic have an effective sample size of 4.1;" in texts[1]
+
+
+@pytest.mark.parametrize(
+    ("targets", "beta"),
+    [
+        ([0.5, 0.5, 0.75], "undefined"),  # weights 1/2, 1/2, 3/4: -1/4 - 1/4 - 3/16
+        ([0.5, 0.5, 1.5], "3.0"),  # 3/4 · 1 / (-1/4 - 1/4 + 3/4)
+        ([0.5, 0.5, 2], "1.333"),  # 2 · 1 / (-1/4 - 1/4 + 2)
+    ],
+)
+def test_a_baseline_that_is_no_possible_reward(targets: list[float], beta: str) -> None:
+    logs = pd.DataFrame({
+        "round_id": [1, 2, 3], "user_id": [1, 2, 3], "item_id": 1, "reward": [0, 0, 1],
+        "propensity": [0.5] * 3, "target_propensity": [one / 2 for one in targets],
+    })  # fmt: skip
+    with pytest.warns(sm.DataWarning) as warned, sm.Evaluator(logs=logs) as evaluator:
+        evaluator.evaluate(["ipw", "beta_ipw"])
+    (text,) = (str(one.message) for one in warned if "beta_ipw" in str(one.message))
+    assert f"the baseline β of beta_ipw is {beta}, and the rewards are" in text
+    assert "Use snipw" in text
+
+
+def test_the_effective_sample_size_has_no_deviation() -> None:
+    found = evaluate(["ess", "ipw"], policy=POLICIES["stochastic"])
+    assert found["std"].isna().tolist() == [True, False]
+
+
+def test_a_note_says_what_n_users_counts(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="sqlmetrics")
+    evaluate("ipw", policy=POLICIES["stochastic"])
+    assert caplog.messages == ["n_users counts the rounds of the logs"]
+
+
 # ---------------------------------------------------------------- statements
 
 
@@ -489,6 +529,17 @@ def test_the_statement_gives_the_values() -> None:
     connection.register("logs", LOGS)
     values = [row[2] for row in connection.execute(statement).fetchall()]
     assert values == pytest.approx([23 / 14, 115 / 113, 387 / 280], abs=1e-12)
+
+
+def test_scans_of_logs_are_not_copied() -> None:
+    """DuckDB reads columns again faster than it copies them; it joins a policy only once."""
+    metrics = ["ipw", "snipw", "beta_ipw"]
+    targeted = LOGS.assign(target_propensity=0.5)
+    with Evaluator(logs=targeted) as evaluator:
+        assert "rounds AS NOT MATERIALIZED (" in evaluator.sql(metrics, physical=True)
+        assert "MATERIALIZED" not in evaluator.sql(metrics)
+    with Evaluator(logs=LOGS, policy=POLICY) as evaluator:
+        assert "rounds AS (" in evaluator.sql(metrics, physical=True)
 
 
 def test_weights_that_are_1_but_for_rounding_give_no_warning() -> None:

@@ -9,9 +9,12 @@ import contextlib
 import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
@@ -91,8 +94,16 @@ def world(
             [(item, aspect) for item in items for aspect in draw.sample("pqrs", 2)],
             columns=["item_id", "aspect"],
         ),
+        "logs": rows(range(30), 1, 8, reward=lambda _: 1).pipe(numbered, repeats),
         "key": list(key),
     }  # fmt: skip
+
+
+def numbered(logs: pd.DataFrame, repeats: bool) -> pd.DataFrame:
+    """Number the rounds; some of those that repeat ascend, and some have no number."""
+    rounds = [place // 2 if place % 10 < 4 else place for place in range(len(logs))]
+    with_gaps = [None if place % 9 == 8 else place for place in rounds]
+    return logs.assign(round_id=pd.array(with_gaps if repeats else range(len(logs)), "Int64"))
 
 
 def by_score(tables: dict[str, Any]) -> dict[str, Any]:
@@ -145,6 +156,7 @@ STAGES: dict[tuple[str, str], dict[str, list[Any]]] = {  # the settings that are
     ("duckdb", "repeated_recommendations"): {},
     ("duckdb", "repeated_interactions"): {},
     ("duckdb", "repeated_baseline"): {},
+    ("duckdb", "repeated_rounds"): {},
     ("spark", "diverse_ideal"): {"alpha": [0, 0.3, 0.5], "ideal_ties": ["item_asc", "item_desc"]},
 }
 # with repeated items, the rank among equals is another for each of them
@@ -185,6 +197,29 @@ def test_stages_are_the_same(engine: str, name: str, key: list[str]) -> None:
                     assert_same(logical, other)
                 else:
                     assert len(logical) == len(other) == 0
+
+
+@pytest.mark.parametrize(
+    ("rounds", "expected"),
+    [
+        ([1, 2, 5, 9], {}),
+        ([2, 1, 3, 2], {2: 2}),
+        ([1, 1, 2, 3], {1: 2}),
+        ([1, None, 2], {None: 1}),
+        ([None, 1, 2], {None: 1}),
+        (["a", "b", "b"], {"b": 2}),
+        # more rows than one thread reads at once, in two parts that ascend
+        ([*range(200_000), *range(199_999, 400_000)], {199_999: 2}),
+    ],
+)
+def test_repeated_rounds(rounds: list[Any], expected: dict[Any, int], tmp_path: Path) -> None:
+    path = tmp_path / "logs.parquet"
+    ones = {name: [1] * len(rounds) for name in ("user_id", "item_id", "reward")}
+    pq.write_table(pa.table({"round_id": rounds, **ones}), path)
+    with Evaluator(logs=str(path)) as evaluator:
+        found, _ = stage_of(evaluator, "repeated_rounds", {}, "duckdb")
+    known = [None if pd.isna(one) else one for one in found["round_id"]]
+    assert dict(zip(known, found["n_rows"], strict=True)) == expected
 
 
 # ---------------------------------------------------------------- of results

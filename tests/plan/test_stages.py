@@ -190,7 +190,10 @@ def two_models() -> Iterator[sm.Evaluator]:
 
 
 def test_every_stage_can_be_looked_at(two_models: sm.Evaluator) -> None:
-    of_policies = {"policies", "policy_rounds", "round_totals", "logged_rounds", "rounds", "slates"}
+    of_policies = {
+        "logged_rounds", "policies", "policy_rounds", "repeated_rounds", "round_totals", "rounds",
+        "slates",
+    }  # fmt: skip
     of_positions = {"logged_positions", "logged_users"}
     # test_off_policy has the tables that those of policies and positions need
     assert set(STAGES) == set(CATALOG.stages) - of_policies - of_positions

@@ -420,6 +420,15 @@ def test_refused_arguments(
             call(**{"metrics": "ndcg@4", **arguments})
 
 
+def test_logs_without_lists_have_no_report() -> None:
+    logs = pd.DataFrame({
+        "user_id": [1, 2], "item_id": 1, "reward": [0, 1], "propensity": 0.5,
+        "target_propensity": 0.5,
+    })  # fmt: skip
+    with Evaluator(logs=logs) as one, pytest.raises(UsageError, match="describe lists, which were"):
+        one.report("ipw")
+
+
 def test_unknown_figures() -> None:
     with few() as evaluator:
         with pytest.raises(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import duckdb
 import pandas as pd
 import pytest
+import sqlglot
 
 import sqlmetrics as sm
+from sqlmetrics.sql.layout import laid_out
 from tests.support.worlds import CUTOFFS, SOME, of_users
 
 
@@ -24,3 +26,18 @@ def test_printed_sql_run_by_hand_gives_the_numbers(
         users_by_hand = shell.execute(users).df()
     for own, theirs in ((ours, by_hand), (ours_of_users, users_by_hand)):
         pd.testing.assert_frame_equal(own, theirs, check_dtype=False, rtol=0, atol=1e-12)
+
+
+def test_a_long_product_of_sums_is_broken_at_an_operator() -> None:
+    difference = "(values_of_rounds.value_of_the_round - weighted_mean_of_values)"
+    query = f"SELECT sum({difference} * {difference} * weight) AS squares FROM rounds"
+    tree = sqlglot.parse_one(query, dialect="duckdb")
+    text = tree.sql("duckdb", pretty=True, normalize_functions="lower")
+    assert laid_out(text) == [
+        "SELECT",
+        "    sum(",
+        f"        {difference}",
+        f"            * {difference} * weight",
+        "    ) AS squares",
+        "FROM rounds",
+    ]
