@@ -498,10 +498,16 @@ def _weeks_from_monday(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
             node.set("unit", exp.var("ISOWEEK"))
 
 
-@_pass("bigquery")
-def _differences_of_times(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
-    """Subtract times with DATETIME_DIFF: BigQuery's DATE_DIFF takes dates, without milliseconds."""
+@_pass("bigquery", "snowflake")
+def _differences_of_times(tree: exp.Expr, dialect: str) -> None:
+    """Subtract times as DATETIME, a time without a zone: BigQuery's DATE_DIFF takes dates, without
+    milliseconds. In Snowflake, the name TIMESTAMPNTZ of the printer is a rare synonym."""
     for node in _all(tree, exp.DateDiff):
+        if dialect == "snowflake":
+            for time in node.find_all(exp.Cast):
+                if time.is_type("timestamp", "timestampntz"):
+                    time.set("to", exp.DataType.build("datetime"))
+            continue
         parts = {"this": node.this, "expression": node.expression, "unit": node.args["unit"]}
         node.replace(exp.DatetimeDiff(**{name: part.copy() for name, part in parts.items()}))
 
