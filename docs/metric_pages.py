@@ -47,10 +47,15 @@ _ROUNDS = pd.DataFrame(
 )
 _POLICY = pd.DataFrame({"round_id": [1], "item_id": [1], "probability": [1.0], "predicted": [0.5]})
 _LISTS = pd.DataFrame({"user_id": [1], "item_id": [1], "rank": [1]})
+_TIME = pd.Timestamp("2026-11-28")
 BY_NAME = {
     "rounds": {"logs": _ROUNDS, "policy": _POLICY},
     "slates": {"logs": _ROUNDS.assign(target_propensity=0.5, position=1)},
     "logged": {"recommendations": _LISTS, "logs": _ROUNDS.assign(position=1)},
+    "item_age": {
+        "recommendations": _LISTS.assign(timestamp=_TIME),
+        "items": pd.DataFrame({"item_id": [1], "created_at": _TIME}),
+    },
 }
 LABELS = {
     "averaged over": "averaged over",
@@ -198,11 +203,10 @@ def _sql(catalog: Catalog, metric: Metric, evaluator: sm.Evaluator) -> str:
     needed = [one.partition(" ")[0] for one in tables_needed(catalog, metric)]
     options = " \\\n    ".join(" ".join(OPTIONS[name]) for name in OPTIONS if name in needed)
     spec, data = f"{metric.name}@10", "the example data"
-    if metric.audience in BY_NAME:
-        tables = BY_NAME[metric.audience]
+    if tables := BY_NAME.get(metric.name, BY_NAME.get(metric.audience)):
         spec, data = spec if metric.grain == "user" else metric.name, "tables of these names"
-        flags = {"recommendations": "-r", "logs": "--logs", "policy": "--policy"}
-        options = " ".join(f"{flags[name]} {name}.parquet" for name in tables)
+        flags = {"recommendations": "-r"}
+        options = " ".join(f"{flags.get(name, f'--{name}')} {name}.parquet" for name in tables)
         named = {name: sm.TableName(name, frame) for name, frame in tables.items()}
         with sm.Evaluator(**named) as other:
             statement = other.sql([spec])

@@ -48,10 +48,9 @@ WITH recommendations AS (
 ), ideal_lists AS (
     SELECT
         user_id, rank,
-        SUM(gain * (
-            CAST(1 AS Nullable(Float64)) / log2(rank + 1)
-        )) OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS ideal_gain
+        SUM(gain * (CAST(1 AS Nullable(Float64)) / log2(rank + 1)))
+            OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING
+            AND CURRENT ROW) AS ideal_gain
     FROM best_first
 ), hits_values AS (
     -- one row per user with hits
@@ -62,10 +61,8 @@ WITH recommendations AS (
             THEN CAST(SUM(
                 CASE
                     WHEN hits.rank <= 10
-                    THEN (
-                        POWER(2, relevance - best_relevance) - POWER(2, -best_relevance)
-                    ) * (CAST(1 AS Nullable(Float64)) / log2(hits.rank + 1)
-                    )
+                    THEN (POWER(2, relevance - best_relevance) - POWER(2, -best_relevance))
+                        * (CAST(1 AS Nullable(Float64)) / log2(hits.rank + 1))
                 END
             ) AS Nullable(Float64)) / nullIf(MAX(ideal_gain), 0)
             ELSE 0

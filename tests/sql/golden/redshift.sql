@@ -47,15 +47,12 @@ WITH recommendations AS (
 ), ideal_lists AS (
     SELECT
         user_id, rank,
-        SUM(
-            gain * (
-                CAST(1 AS DOUBLE PRECISION) / (
-                    LN(NULLIF(CAST(rank + 1 AS DOUBLE PRECISION), 0))
-                        / LN(CAST(2 AS DOUBLE PRECISION))
-                )
-            )
-        ) OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS ideal_gain
+        SUM(gain
+            * (CAST(1 AS DOUBLE PRECISION)
+            / (LN(NULLIF(CAST(rank + 1 AS DOUBLE PRECISION), 0))
+            / LN(CAST(2 AS DOUBLE PRECISION)))))
+            OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING
+            AND CURRENT ROW) AS ideal_gain
     FROM best_first
 ), hits_values AS (
     -- one row per user with hits
@@ -66,15 +63,11 @@ WITH recommendations AS (
             THEN CAST(SUM(
                 CASE
                     WHEN hits.rank <= 10
-                    THEN (
-                        POWER(2, GREATEST(relevance - best_relevance, -1000))
-                            - POWER(2, GREATEST(-best_relevance, -1000))
-                    ) * (
-                        CAST(1 AS DOUBLE PRECISION) / (
-                            LN(NULLIF(CAST(hits.rank + 1 AS DOUBLE PRECISION), 0))
-                                / LN(CAST(2 AS DOUBLE PRECISION))
-                        )
-                    )
+                    THEN (POWER(2, GREATEST(relevance - best_relevance, -1000))
+                        - POWER(2, GREATEST(-best_relevance, -1000)))
+                        * (CAST(1 AS DOUBLE PRECISION)
+                        / (LN(NULLIF(CAST(hits.rank + 1 AS DOUBLE PRECISION), 0))
+                        / LN(CAST(2 AS DOUBLE PRECISION))))
                 END
             ) AS DOUBLE PRECISION) / NULLIF(MAX(ideal_gain), 0)
             ELSE 0

@@ -45,10 +45,9 @@ WITH recommendations AS (
 ), ideal_lists AS (
     SELECT
         user_id, rank,
-        SUM(gain * (
-            CAST(1 AS DOUBLE) / LOG(2, rank + 1)
-        )) OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS ideal_gain
+        SUM(gain * (CAST(1 AS DOUBLE) / LOG(2, rank + 1)))
+            OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING
+            AND CURRENT ROW) AS ideal_gain
     FROM best_first
 ), hits_values AS (
     -- one row per user with hits
@@ -59,10 +58,8 @@ WITH recommendations AS (
             THEN CAST(SUM(
                 CASE
                     WHEN hits.rank <= 10
-                    THEN (
-                        POWER(2, relevance - best_relevance) - POWER(2, -best_relevance)
-                    ) * (CAST(1 AS DOUBLE) / LOG(2, hits.rank + 1)
-                    )
+                    THEN (POWER(2, relevance - best_relevance) - POWER(2, -best_relevance))
+                        * (CAST(1 AS DOUBLE) / LOG(2, hits.rank + 1))
                 END
             ) AS DOUBLE) / NULLIF(MAX(ideal_gain), 0)
             ELSE 0

@@ -44,10 +44,9 @@ WITH recommendations AS (
 ), ideal_lists AS (
     SELECT
         user_id, rank,
-        sum(gain * (
-            1 / log2(rank + 1)
-        )) OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS ideal_gain
+        sum(gain * (1 / log2(rank + 1)))
+            OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING
+            AND CURRENT ROW) AS ideal_gain
     FROM best_first
 ), hits_values AS (
     -- one row per user with hits
@@ -58,10 +57,8 @@ WITH recommendations AS (
             THEN sum(
                 CASE
                     WHEN hits.rank <= 10
-                    THEN (
-                        power(2, relevance - best_relevance) - power(2, -best_relevance)
-                    ) * (1 / log2(hits.rank + 1)
-                    )
+                    THEN (power(2, relevance - best_relevance) - power(2, -best_relevance))
+                        * (1 / log2(hits.rank + 1))
                 END
             ) / nullif(max(ideal_gain), 0)
             ELSE 0
