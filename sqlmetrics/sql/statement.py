@@ -24,6 +24,7 @@ from sqlmetrics.sql.simplify.spelling import drop_aliases
 from sqlmetrics.sql.trees import find_all
 
 NO_TABLES: Mapping[str, str] = MappingProxyType({})
+_FEW_SCANS = 3
 
 
 def statement(plan: Plan, dialect: str = DIALECT) -> str:
@@ -55,11 +56,18 @@ def _simplified(plan: Plan, dialect: str, tables: Mapping[str, str] = NO_TABLES)
 
 
 def _read_often(relations: Sequence[Relation]) -> list[str]:
-    """Return the names of the scans of tables that a statement reads more than once."""
+    """Return the names of the scans of tables that a statement reads more than once.
+
+    Those of stages are read a few times: a copy for many readers is cheaper than as many scans.
+    """
     read = [table.name for relation in relations for table in find_all(relation.tree, exp.Table)]
     names = {relation.name for relation in relations}
-    scans = [one.name for one in relations if one.is_input or _is_scan(one.tree, names)]
-    return [name for name in scans if read.count(name) > 1]
+    often = [(one, read.count(one.name)) for one in relations]
+    return [
+        one.name
+        for one, times in often
+        if times > 1 and (one.is_input or (times <= _FEW_SCANS and _is_scan(one.tree, names)))
+    ]
 
 
 def _is_scan(tree: exp.Expr, names: Collection[str]) -> bool:

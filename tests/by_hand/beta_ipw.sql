@@ -8,12 +8,18 @@ WITH rounds AS (
     FROM read_parquet('logs.parquet') AS logs
     LEFT JOIN read_parquet('policy.parquet') AS policy USING (user_id, item_id)
 ), totals AS (
-    SELECT sum((weight * weight - weight) * reward) / sum(weight * weight - weight) AS beta
+    -- no baseline minimises the variance if the divisor is not positive
+    SELECT
+        CASE
+            WHEN sum(weight * weight - weight) > 0
+                THEN
+                    sum((weight * weight - weight) * reward) / sum(weight * weight - weight)
+        END AS beta
     FROM rounds
 ), terms AS (
     SELECT weight * (reward - beta) + beta AS term FROM rounds CROSS JOIN totals
 ), summary AS (
-    SELECT avg(term) AS value, count(*) AS n_users, stddev_samp(term) AS std FROM terms
+    SELECT avg(term) AS value, count(term) AS n_users, stddev_samp(term) AS std FROM terms
 )
 SELECT
     'beta_ipw' AS metric,

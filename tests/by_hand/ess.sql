@@ -13,7 +13,7 @@ SELECT
     CAST(NULL AS BIGINT) AS k,
     sum(weight) * sum(weight) / sum(weight * weight) AS value,
     count(*) AS n_users,
-    stddev_samp(weight) AS std,
+    CAST(NULL AS DOUBLE) AS std,
     CAST(NULL AS DOUBLE) AS ci_low,
     CAST(NULL AS DOUBLE) AS ci_high
 FROM rounds

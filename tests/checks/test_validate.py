@@ -350,7 +350,7 @@ USAGE_ERRORS: list[Case] = [
     ("k is too large", lambda _: evaluate(k=10**12), ["k", "1000000000000"]),
     ("no k", lambda _: evaluate(k=[]), ["k is an empty list"]),
     ("a metric with a typing error", lambda _: evaluate(metric="nDGC@10"),
-     ["unknown metric", "'ndgc'", "did you mean 'ndcg'", "sqlmetrics list"]),
+     ["unknown metric", "'nDGC'", "did you mean 'ndcg'", "sqlmetrics list"]),
     ("a metric that is nothing like ours", lambda _: evaluate(metric="zzzz"), ["unknown metric"]),
     ("an empty metric", lambda _: evaluate(metric=""), ["metric ''"]),
     ("no metric", lambda _: evaluate(metric=[]), ["list of metrics is empty"]),
