@@ -44,7 +44,8 @@ ALONE = ["alpha_ndcg", "intra_list_diversity", "kendall_tau"]
 TOGETHER = [
     name
     for name, metric in Catalog.load().metrics.items()
-    if name not in ALONE and (metric.in_all or metric.family != "logs")
+    if name not in {*ALONE, "item_age"}  # the lists of the demo data have no times
+    and (metric.in_all or metric.family != "logs")
 ]
 # relevance 1 is judged but not relevant: pairs for AUC, differences for rank correlations
 SETTINGS = {"relevant_from": 2}
