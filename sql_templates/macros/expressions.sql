@@ -109,13 +109,13 @@ CASE
 {%- endif -%}
 {%- endmacro -%}
 
-{#- The unit of numbers of time since 1970: 1 for seconds, 2 for milliseconds, and so on. -#}
+{#- The unit of numbers of time since 1970, as a text: 1e11 seconds are the year 5138. -#}
 {%- macro unit_of_time(number) -%}
 CASE
-            WHEN {{ number }} > 1e17 THEN 4
-            WHEN {{ number }} > 1e14 THEN 3
-            WHEN {{ number }} > 1e11 THEN 2
-            ELSE 1
+            WHEN {{ number }} > 1e17 THEN 'nanoseconds'
+            WHEN {{ number }} > 1e14 THEN 'microseconds'
+            WHEN {{ number }} > 1e11 THEN 'milliseconds'
+            ELSE 'seconds'
         END
 {%- endmacro -%}
 

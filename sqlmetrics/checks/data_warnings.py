@@ -176,13 +176,9 @@ class DataWarnings:
             findings = self._found(requests, ["warning", "note"])
         except Exception as error:  # the rest of the report is still valid
             return Noticed(unchecked=Message(stopped(error), "."))
-        levels = {check.name: check.level for check in self.planner.catalog.checks.values()}
-        found, unread = [], []
-        for finding in findings:
-            if finding.level == levels[finding.check]:
-                found.append(finding)
-            else:
-                unread.append(_unread(finding))
+        checks = self.planner.catalog.checks  # an unreadable table is an error of any check
+        found = [one for one in findings if one.level == checks[one.check].level]
+        unread = [_unread(one) for one in findings if one.level != checks[one.check].level]
         return Noticed(found, Message(joined("; ", unread), ".") if unread else Message())
 
     def _found(

@@ -24,6 +24,12 @@ from sqlmetrics.metrics.spec import MetricSpec, parse_spec, value_text
 from sqlmetrics.texts.messages import RANKED, TABLES, Command, Message, in_files, set_to
 from sqlmetrics.version import __version__
 
+# audiences of metrics whose rows no macro reads, and what those rows are
+_UNREAD = {
+    "rounds": "rounds of the logs",
+    "slates": "slates of the logs",
+    "logged": "positions of the logs",
+}
 _OPTIONAL = (
     "recommendations.model", "interactions.relevance", "history.timestamp", "history.weight",
     "users.weight", "aspects.user_id", "logs.propensity",
@@ -104,15 +110,12 @@ class Macros:
             UsageError: the metric or one of its settings is unknown, or the convention lacks it.
         """
         (request,) = self.definitions.requests({MetricSpec(name): (None,)})
-        what = {"rounds": "rounds", "slates": "slates", "logged": "positions"}
-        if read := what.get(request.metric.audience):
+        read = _UNREAD.get(request.metric.audience)
+        if read is None and ("recommendations", "timestamp") in self.needs([request]):
+            read = "the times of lists"
+        if read is not None:
             raise UsageError(
-                f"{request.metric.name} reads {read} of the logs, which the macros do not have",
-                remedy=Message("print its statement with ", Command("sql")),
-            )
-        if ("recommendations", "timestamp") in self.needs([request]):
-            raise UsageError(
-                f"{request.metric.name} reads the times of lists, which the macros do not have",
+                f"{request.metric.name} reads {read}, which the macros do not have",
                 remedy=Message("print its statement with ", Command("sql")),
             )
         return request

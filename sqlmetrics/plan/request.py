@@ -179,7 +179,7 @@ class Sliced:
 
 @dataclass(frozen=True)
 class Audited:
-    """What an audit has to check.
+    """The tables of an audit that have to be checked.
 
     Attributes:
         planner: plans queries that read the audit in place of the interactions.

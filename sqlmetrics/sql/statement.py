@@ -6,6 +6,7 @@ every CTE inside a query is a relation beside the others, and every column says 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
@@ -60,13 +61,13 @@ def _read_often(relations: Sequence[Relation]) -> list[str]:
 
     Those of stages are read a few times: a copy for many readers is cheaper than as many scans.
     """
-    read = [table.name for relation in relations for table in find_all(relation.tree, exp.Table)]
-    names = {relation.name for relation in relations}
-    often = [(one, read.count(one.name)) for one in relations]
+    read = Counter(table.name for one in relations for table in find_all(one.tree, exp.Table))
+    names = {one.name for one in relations}
+    often = [one for one in relations if read[one.name] > 1]
     return [
         one.name
-        for one, times in often
-        if times > 1 and (one.is_input or (times <= _FEW_SCANS and _is_scan(one.tree, names)))
+        for one in often
+        if one.is_input or (read[one.name] <= _FEW_SCANS and _is_scan(one.tree, names))
     ]
 
 

@@ -1,4 +1,4 @@
-"""What the adapters of splits share: reading the events, and writing the rows that are held out.
+"""Code of all adapters of splits: it reads the events, and writes the rows that are held out.
 
 An adapter is called with events.csv and the file to write. `splits` yields, for a frame of events,
 the name of a splitter, our rule (arguments of sm.split) and the rows of the library's test set.
