@@ -24,7 +24,8 @@ START, DAY = pd.Timestamp("2026-01-01"), pd.Timedelta(days=1)
 def numbers(param: Param) -> list[str]:
     """Return values that a number can have, other than its default where there are others."""
     found = []
-    for text in ("4.5", "30") if param.name == "max_grade" else ("0.5", "2", "30"):
+    at_least_cutoffs = param.name in ("max_grade", "list_k")  # grades are small, too
+    for text in ("4.5", "30") if at_least_cutoffs else ("0.5", "2", "30"):
         with contextlib.suppress(sm.UsageError):
             found.append(value_text(param.parse(text, param.name)))
     return found[:1] if param.whole else found[:2]
