@@ -92,7 +92,7 @@ least({{ k }}, max({{ n_relevant }}), max({{ n_recommended }}))
 {%- endmacro -%}
 
 {#- The whole milliseconds from one time to another, of columns of times or numbers; NULL if one is
-    missing. -#}
+    missing, or if a number is too far from others to be a time. -#}
 {%- macro milliseconds_between(earlier, later, times) -%}
 {%- if times == "timestamp" -%}
 date_diff(
@@ -101,10 +101,10 @@ date_diff(
             CAST({{ later }} AS TIMESTAMP)
         )
 {%- else -%}
-{%- set difference = "(" ~ later ~ " - " ~ earlier ~ ")" -%}
+{%- set difference = "CAST(" ~ later ~ " AS DOUBLE) - CAST(" ~ earlier ~ " AS DOUBLE)" -%}
 CASE
-            WHEN NOT ({{ is_no_number(difference) }})
-                THEN CAST(round({{ difference }}{{ " * 1000" if times == "seconds" }}) AS BIGINT)
+            WHEN abs({{ difference }}) < 1e15
+                THEN CAST(round({{ "1000 * (" ~ difference ~ ")" if times == "seconds" else difference }}) AS BIGINT)
         END
 {%- endif -%}
 {%- endmacro -%}
@@ -117,6 +117,12 @@ CASE
             WHEN {{ number }} > 1e11 THEN 'milliseconds'
             ELSE 'seconds'
         END
+{%- endmacro -%}
+
+{#- TRUE if the numbers of time of both tables have one unit. -#}
+{%- macro same_unit_of_time(table, other) -%}
+(SELECT {{ unit_of_time("max(of_" ~ table ~ ".timestamp)") }} FROM {{ table }} AS of_{{ table }})
+    = (SELECT {{ unit_of_time("max(of_" ~ other ~ ".timestamp)") }} FROM {{ other }} AS of_{{ other }})
 {%- endmacro -%}
 
 {#- The milliseconds in a unit of time. -#}

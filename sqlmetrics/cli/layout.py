@@ -92,7 +92,9 @@ def render_comparison(frame: pd.DataFrame, digits: int | None, alpha: float, how
     names = list(frame.columns)
     cutoffs = frame["k"].astype(object).where(frame["k"].notna(), None)
     labels = list(map(labelled, frame["metric"], cutoffs))
-    shown = frame.assign(metric=labels)[[*names[: names.index("metric")], *_COMPARED]]
+    of_power = [name for name in names if name == "mde" or name.endswith("_needed")]
+    leading = names[: names.index("metric")]
+    shown = frame.assign(metric=labels)[[*leading, *_COMPARED, *of_power]]
     marks = {
         list(shown.columns).index("difference"): [
             SIGNIFICANT if p < alpha else "" for p in frame["p_adjusted"].astype("float64")

@@ -221,8 +221,8 @@ def comparison(
 
 # options that --worst and --best, which compare no whole models, refuse
 _OF_COMPARISONS = (
-    "by", "by_item", "combinations", "fail_if", "cluster", "power", "detect", "record",
-    "from_record",
+    "by", "by_item", "combinations", "fail_if", "cluster", "over", "power", "detect",
+    "record", "from_record",
 )  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def write_changes(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
     from sqlmetrics.cli.one_user import changed
 
     for name in _OF_COMPARISONS:
-        if options[name]:
+        if options[name] and options[name] != "users":  # the default of --over
             raise UsageError(
                 f"--{name.replace('_', '-')} does not apply to the users of --worst and --best; "
                 "remove it"

@@ -10,8 +10,8 @@ import pandas as pd
 from sqlmetrics.metrics.spec import value_text
 from sqlmetrics.report.analysis import Study, label
 from sqlmetrics.stats.decisions import decisions
-from sqlmetrics.stats.paired_tests import adjusted_within, n_tests, powers
-from sqlmetrics.stats.power import Power, smallest_difference
+from sqlmetrics.stats.paired_tests import powers
+from sqlmetrics.stats.power import Power
 from sqlmetrics.stats.student import special
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def result(study: Study) -> str:
-    """Return the value of the best model, and its lead over the second one.
+    """Return the value of the best model, and its lead over the second one; tests are below it.
 
     Returns an empty text if the primary metric has no value, or several models and no direction.
     """
@@ -43,8 +43,7 @@ def result(study: Study) -> str:
     side = "above" if value > other else "below"
     lead = f"{100 * abs(value - other) / abs(other):.2g} % {side}" if other else side
     return (
-        f"{ranked[0]} is best by {name}, {_number(value)}: {lead} {ranked[1]} "
-        f"({_number(other)}){_verdict(study, ranked[1], name)}."
+        f"{ranked[0]} is best by {name}, {_number(value)}: {lead} {ranked[1]} ({_number(other)})."
     )
 
 
@@ -65,48 +64,6 @@ def of_metrics(study: Study) -> list[str]:
     spread = error, count, error * count**0.5, count * 0 + 1
     found = powers(rows, p_values, spread, study.how.alpha, correction, Power(), unit)
     return decisions(rows.assign(**found), study.better, study.how.alpha, Power(), correction)
-
-
-def _verdict(study: Study, second: str, name: str) -> str:
-    """Return whether the test confirms the difference between the best and the second model."""
-    if not len(study.from_best):
-        return ""
-    of_second = (study.from_best["model"] == second) & (study.from_best["label"] == name)
-    tested = study.from_best[of_second & study.from_best["p_adjusted"].notna()]
-    if not len(tested):
-        return ""
-    alpha, p_value = study.how.alpha, float(tested["p_value"].iloc[0])
-    # the models are several comparisons; metrics that the report shows as well are not
-    of_primary = study.from_best[study.from_best["label"] == name]
-    p_values = of_primary["p_value"].to_numpy("float64")
-    corrected_of = adjusted_within(of_primary, p_values, study.how.correction)
-    corrected = float(corrected_of[(of_primary["model"] == second).to_numpy()][0])
-    n_corrected = n_tests(of_primary, p_values, study.how.correction)[0]
-    unseen = _unseen(study, tested.iloc[0], alpha / n_corrected)
-    if p_value < alpha <= corrected:
-        return (
-            f"; the difference is not significant after correction ({_p(corrected)}; "
-            f"{_p(p_value)} without correction){unseen}"
-        )
-    if corrected < alpha:
-        return f"; the difference is significant ({_p(corrected)})"
-    return f"; the difference is not significant ({_p(corrected)}){unseen}"
-
-
-def _unseen(study: Study, row: pd.Series[Any], level: float) -> str:
-    """Return the smallest difference that the test could find; empty if that is unknown."""
-    unit = "users" if study.how.cluster is None else "clusters"
-    count = int(row[f"n_{unit}"])
-    width = float(row["ci_high"]) - float(row["ci_low"])
-    quantile = special("the t-test").stdtrit(count - 1, (1 + study.how.confidence) / 2)
-    smallest = smallest_difference(width / 2 / quantile, count, level, Power().power)
-    if pd.isna(smallest):
-        return ""
-    return f"; with these {count:,} {unit}, only differences above {_number(smallest)} would show"
-
-
-def _p(value: float) -> str:
-    return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"
 
 
 def differences(conventions: Sequence[Convention], settings: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ from sqlmetrics.run.session import Session
 from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.decisions import ATTRIBUTE as DECISIONS
 from sqlmetrics.stats.decisions import are_few, decisions
-from sqlmetrics.stats.gates import COMPARISON, Gate, check_known
+from sqlmetrics.stats.gates import COMPARISON, OF_RUNS_COMPARED, Gate, check_known
 from sqlmetrics.stats.over_runs import check_over, over_runs
 from sqlmetrics.stats.power import Power
 from sqlmetrics.texts.messages import SEVERAL_MODELS, Argument, Message, map_column
@@ -157,9 +157,11 @@ def _decided(
     sentences: list[str] = []
     if power is not None:
         better = {request.name: request.higher_is_better for request in requests}
+        of_rounds = any(request.metric.grain == "round" for request in requests)
         sentences = decisions(
-            frame, better, 1 - asked.interval.confidence, power, testing.correction
-        )
+            frame, better, 1 - asked.interval.confidence, power, testing.correction,
+            "rounds" if of_rounds else "users",
+        )  # fmt: skip
         if testing.power is None:
             frame = frame.drop(columns=["mde", "mde_relative"])
     frame.attrs[DECISIONS] = sentences
@@ -191,7 +193,8 @@ def _compare_runs(
             raise UsageError(
                 f"the gate {gate.text!r} names {gate.column}, which a comparison over runs lacks"
             )
-    _check_gates(session, gates, resolved.requests, chosen, resolved.attributes, testing)
+    of = resolved.requests, chosen, resolved.attributes, testing, OF_RUNS_COMPARED
+    _check_gates(session, gates, *of)
     by = [asked.by] if isinstance(asked.by, str) else list(asked.by or ())
     none = replace(asked.interval, kind="none")
     values = evaluate(session, replace(asked, by=["run", *by], interval=none))
@@ -212,7 +215,8 @@ def _compare_runs(
         single = frame.loc[frame["n_runs"] < 2, "model"].tolist()
         single += frame.loc[frame["baseline_runs"] < 2, "baseline"].tolist()
         session.warn([Message(
-            f"{listed(dict.fromkeys(single))} with a single run: differences are not tested"
+            "differences are not tested for models with a single run: "
+            f"{listed(dict.fromkeys(single))}"
         )])  # fmt: skip
     return gating.passed(session, frame, gates, COMPARISON)
 

@@ -16,7 +16,7 @@ from sqlmetrics.metrics.definitions import DEFAULT_K, Cutoffs, Metrics
 from sqlmetrics.metrics.front_matter import LEVELS
 from sqlmetrics.metrics.requests import MetricCall
 from sqlmetrics.metrics.settings import Settings
-from sqlmetrics.metrics.spec import parse_spec, unique
+from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
 from sqlmetrics.plan.request import (
     Names,
     PlannedRun,
@@ -67,7 +67,7 @@ def findings(
     if session.trusts_input:
         trusted = Argument("trust_input", True)
         raise UsageError("data checks cannot be combined with ", trusted)
-    specs = session.definitions.specs(EVERYTHING if metrics is None else metrics, k)
+    specs = session.definitions.specs(_all_of(session) if metrics is None else metrics, k)
     if k is None and not any(spec.cutoff for spec in specs):
         specs = dict.fromkeys(specs, (DEFAULT_K,))
     calls: list[MetricCall] = []
@@ -88,6 +88,20 @@ def findings(
             ]
             found = sorted([*small, *found], key=lambda finding: LEVELS.index(finding.level))
         return session.data_warnings.settled(found)
+
+
+def _all_of(session: Session) -> list[str | MetricSpec]:
+    """Return all metrics of lists and, if there is a policy to evaluate, those of rounds."""
+    logs = session.tables.get("logs")
+    has_policy = "policy" in session.tables or (
+        logs is not None and "target_propensity" in logs.columns
+    )
+    of_rounds = [
+        MetricSpec(metric.name, implied=True)
+        for metric in session.catalog.metrics.values()
+        if has_policy and metric.grain == "round"
+    ]
+    return [EVERYTHING, *of_rounds]
 
 
 def _small_slices(

@@ -39,7 +39,7 @@ from sqlmetrics.rows import Rows
 from sqlmetrics.run import gating
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
-from sqlmetrics.stats.gates import EVALUATION, Gate, check_known
+from sqlmetrics.stats.gates import EVALUATION, OF_RUNS, Gate, check_known
 from sqlmetrics.stats.intervals import FEW_AUDITED, FEW_CLUSTERS
 from sqlmetrics.texts.messages import Command, Message
 from sqlmetrics.texts.wording import listed
@@ -108,7 +108,7 @@ def _planned(
                 slices=gating.columns_of_slices(
                     session, [sliced.attribute for sliced in run.slices]
                 ),
-                further=further(run),
+                further=[*further(run), *OF_RUNS],
                 several_runs=session.planner.several_runs
                 and all(sliced.attribute.of != "lists" for sliced in run.slices),
                 of=EVALUATION,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics.metrics.spec import labelled
 from sqlmetrics.stats.paired_tests import n_tests
 from sqlmetrics.stats.power import Power
-from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +28,7 @@ def decisions(
     alpha: float,
     power: Power,
     correction: str = "none",
+    unit: str = "users",
 ) -> list[str]:
     """Say which model is better by each metric, by how much, and what could not have been seen.
 
@@ -38,6 +38,7 @@ def decisions(
         alpha: a difference is significant if its corrected p-value is below it.
         power: the power of the column `mde`.
         correction: the correction of the p-values.
+        unit: the units that the column n_users counts.
 
     Returns: one sentence per metric, cutoff and slice; none if there are very many.
     """
@@ -60,20 +61,19 @@ def decisions(
         where += ", over runs" if "n_runs" in names else ""
         about = labelled(metric, None if k is None else int(k)) + where
         higher = better.get(metric, better.get(metric.partition("(")[0]))
-        sentences.append(f"{about}: {'; '.join(_parts(rows, higher, alpha, power))}.")
+        sentences.append(f"{about}: {'; '.join(_parts(rows, higher, alpha, power, unit))}.")
     return sentences
 
 
 def _parts(
-    rows: list[dict[Any, Any]], higher: bool | None, alpha: float, power: Power
+    rows: list[dict[Any, Any]], higher: bool | None, alpha: float, power: Power, unit: str
 ) -> Iterator[str]:
     """Yield the statements about the models that differ from the baseline, and about the others."""
     open_: list[dict[Any, Any]] = []
     for row in rows:
         p = row["p_adjusted"]
         if row["difference"] is None:
-            lacks = "run with a value" if "n_runs" in row else "user"
-            yield f"{row['model']} and {row['baseline']} have no {lacks} in common"
+            yield f"{row['model']} and {row['baseline']} have {_nothing_to_compare(row, unit)}"
         elif p is None:
             yield f"the difference of {row['model']} is not tested"
         elif p >= alpha:
@@ -81,13 +81,20 @@ def _parts(
         else:
             yield _difference(row, higher, p)
     if open_:
-        models = listed(str(row["model"]) for row in open_)
+        *first, last = (str(row["model"]) for row in open_)
+        models = f"{', '.join(first)} and {last}" if first else last
         baseline = open_[0]["baseline"]
         verb = "is" if len(open_) == 1 else "are"
         text = f"{models} {verb} not significantly different from {baseline}"
         if len(open_) == 1:
             text += f" ({_signed(open_[0]['difference'])}{_interval(open_[0])})"
-        yield text + _unseen(open_, alpha, power)
+        yield text + _unseen(open_, alpha, power, unit)
+
+
+def _nothing_to_compare(row: Mapping[Any, Any], unit: str) -> str:
+    if "n_runs" not in row:
+        return f"no {unit.removesuffix('s')} in common"
+    return "no run with a value" + (" in common" if row["test"] == "paired" else " each")
 
 
 def _difference(row: Mapping[Any, Any], higher: bool | None, p: float) -> str:
@@ -119,7 +126,7 @@ def _percent(share: float) -> str:
     return f"{percent:,.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
-def _unseen(rows: list[dict[Any, Any]], alpha: float, power: Power) -> str:
+def _unseen(rows: list[dict[Any, Any]], alpha: float, power: Power, unit: str) -> str:
     """Return the differences that the test could find, of the model with the largest."""
     known = [row for row in rows if row["mde"] is not None]
     if not known:
@@ -130,7 +137,7 @@ def _unseen(rows: list[dict[Any, Any]], alpha: float, power: Power) -> str:
         if row["test"] == "paired":
             units = f"{row['n_runs']} pairs of runs"
     elif row.get("n_clusters") is None:
-        units = f"{row['n_users']:,} users"
+        units = f"{row['n_users']:,} {unit}"
     else:
         units = f"{row['n_clusters']:,} clusters"
     share = "" if row["mde_relative"] is None else f" ({_percent(row['mde_relative'])})"

@@ -18,7 +18,7 @@ from sqlmetrics.errors import (
 )
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
 from sqlmetrics.rows import Rows
-from sqlmetrics.texts.messages import Argument, Message, map_column
+from sqlmetrics.texts.messages import Argument, Message, joined, map_column
 from sqlmetrics.texts.terminal import one_line
 from sqlmetrics.texts.wording import listed
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OF_RUNS = ("n_runs", "std_runs")  # columns of results for models with several runs
+OF_RUNS_COMPARED = ("n_runs", "baseline_runs")  # columns of comparisons over runs
+_RUNS_OF = (("model", "n_runs"), ("baseline", "baseline_runs"))
 GRAMMAR = "[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%] [where SLICE=VALUE, …]"
 OF_POWER = ("mde", "mde_relative", "users_needed", "clusters_needed", "runs_needed")
 OF_PAST = "mean(7) - 2 std(7)"  # instead of the number, for evaluations
@@ -60,7 +62,8 @@ COMPARISON = Gated(
     "compared",
     (
         *("difference", "ci_low", "ci_high", "value", "baseline_value"),
-        *("p_value", "p_adjusted", "relative", "n_users", "n_clusters", "n_audited", *OF_POWER),
+        *("p_value", "p_adjusted", "relative", "n_users", "n_clusters", "n_audited"),
+        *(*OF_RUNS_COMPARED, *OF_POWER),
     ),
     ("difference", "ci_low", "ci_high", "mde"),
     ("ndcg@10 < -1%", "als: ndcg@10 ci_high < 0"),
@@ -73,11 +76,14 @@ EVALUATION = Gated(
     ("ndcg@10 < 0.2", "ndcg@10 n_users < 1000"),
 )
 
-# columns that a result has only with an argument
+# columns that a comparison has only with arguments: those columns, and a column of each argument
 _ONLY_WITH = {
-    "n_clusters": "cluster", "clusters_needed": "cluster", "users_needed": "detect",
-    "runs_needed": "over", "mde": "power", "mde_relative": "power",
-    "n_audited": "audit",
+    "n_clusters": {"cluster": "n_clusters"}, "n_audited": {"audit": "n_audited"},
+    "n_runs": {"over": "n_runs"}, "baseline_runs": {"over": "n_runs"},
+    "mde": {"power": "mde"}, "mde_relative": {"power": "mde"},
+    "users_needed": {"detect": "users_needed"},
+    "clusters_needed": {"cluster": "n_clusters", "detect": "clusters_needed"},
+    "runs_needed": {"over": "n_runs", "detect": "runs_needed"},
 }  # fmt: skip
 _OPERATORS: dict[str, tuple[Callable[[float, float], bool], str]] = {
     "<": (operator.lt, "below"),
@@ -341,15 +347,16 @@ def check_known(
                 f"{about} {gate.column}, but no confidence interval is computed; "
                 "choose another interval than 'none'"
             )
-        if gate.column in _ONLY_WITH and gate.column not in further:
-            remedy = Message("add ", Argument(_ONLY_WITH[gate.column], ...))
-            raise UsageError(f"{about} {gate.column}, which is not computed", remedy=remedy)
-        if not several_runs and gate.column in OF_RUNS:
+        if of is EVALUATION and not several_runs and gate.column in OF_RUNS:
             raise UsageError(
                 f"{about} {gate.column}, but the result has no means over runs: the "
                 "recommendations have no column run, or the rows are by run",
                 remedy=Message("map a column with ", map_column("recommendations", "run")),
             )
+        if gate.column in _ONLY_WITH and gate.column not in further:
+            lacking = [name for name, own in _ONLY_WITH[gate.column].items() if own not in further]
+            remedy = Message("add ", joined(" and ", [Argument(name, ...) for name in lacking]))
+            raise UsageError(f"{about} {gate.column}, which is not computed", remedy=remedy)
         for name, _ in gate.slices:
             if name not in columns:
                 there_are = f"slices: {listed(columns)}" if columns else "there are no slices"
@@ -533,6 +540,9 @@ def _shown(gate: Gate, number: float, bound: float) -> str:
 
 def _why(missing: str, row: Mapping[str, Any]) -> str:
     """Return why a row lacks a number, as far as the row shows it."""
+    if "baseline_runs" in row:
+        few = [f"{row[count]} of {row[model]}" for model, count in _RUNS_OF if row[count] < 2]
+        return f", with the runs: {listed(few)}" if few else ""
     users = row["n_users"]
     if users is None:
         return f", because {row['metric']} has one value for all users together"

@@ -36,15 +36,31 @@ def test_types_of_times() -> None:
     assert age(NOON.date(), [time.date() for time in CREATED]) == 1.5
     assert age(seconds(NOON), numbers, "item_age(times=seconds)") == 1.75
     assert age(float(seconds(NOON)), numbers, "item_age(times=seconds)") == 1.75
+    thousands = [1000 * number for number in numbers]
+    assert age(1000 * seconds(NOON), thousands, "item_age(times=milliseconds)") == 1.75
 
 
 REFUSED: list[tuple[Any, Any, str, str]] = [
     ([NOON, NOON - pd.Timedelta(days=1)], CREATED, "item_age",
      "1 lists have rows with different timestamps, or rows without one"),
     ([NOON, None], CREATED, "item_age", "1 lists have rows with different timestamps, or rows"),
-    (NOON, [CREATED[0], None], "item_age", "1 recommended items have no created_at"),
+    (NOON, [CREATED[0], None], "item_age", "1 recommended items have no created_at that"),
     (seconds(NOON), [seconds(CREATED[0]), float("nan")], "item_age(times=seconds)",
-     "1 recommended items have no created_at"),
+     "1 recommended items have no created_at that is a finite time"),
+    (seconds(NOON), [seconds(CREATED[0]), -1e300], "item_age(times=seconds)",
+     "1 recommended items have no created_at that is a finite time"),
+    (seconds(NOON), [seconds(CREATED[0]), -(2**63)], "item_age(times=seconds)",
+     "1 recommended items have no created_at that is a finite time"),
+    (seconds(NOON), [seconds(time) for time in CREATED], "item_age(times=milliseconds)",
+     "reads milliseconds since 1970, but items.created_at has seconds"),
+    (1000 * seconds(NOON), [seconds(time) for time in CREATED], "item_age(times=milliseconds)",
+     "reads milliseconds since 1970, but items.created_at has seconds"),
+    (seconds(NOON), [1000 * seconds(time) for time in CREATED], "item_age(times=seconds)",
+     "reads seconds since 1970, but items.created_at has milliseconds"),
+    (1000 * seconds(NOON), [seconds(time) for time in CREATED], "item_age(times=seconds)",
+     "reads seconds since 1970, but recommendations.timestamp has milliseconds"),
+    (1e300, [seconds(time) for time in CREATED], "item_age(times=seconds)",
+     "reads seconds since 1970, but recommendations.timestamp has nanoseconds"),
     (CREATED[0], [*CREATED[1:], NOON], "item_age", "1 recommended items were created after a list"),
     (seconds(NOON), CREATED, "item_age", r"write item_age\(times=seconds\) or item_age\(times="),
     (NOON, CREATED, "item_age(times=seconds)", "Remove times: item_age"),

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
+from sqlmetrics.stats.decisions import ATTRIBUTE
 from tests.support.evaluators import Evaluator
 
 stats = pytest.importorskip("scipy.stats")
@@ -458,6 +459,22 @@ def test_weights_are_checked() -> None:
         sm.Evaluator(LISTS, logs=LOGS).evaluate("ipw")
 
 
+def test_check_looks_at_rounds_without_a_metric() -> None:
+    few = "effective sample size of"
+    with Evaluator(logs=LOGS, policy=POLICIES["stochastic"]) as evaluator:
+        assert evaluator.check()["found"].str.contains(few).sum() == 1
+    own = LOGS.assign(target_propensity=LOGS["propensity"])
+    with Evaluator(logs=own) as evaluator:
+        assert evaluator.check()["found"].str.contains(f"{few} 7;").sum() == 1
+
+
+def test_sentences_about_policies_count_rounds() -> None:
+    with Evaluator(logs=LOGS, policy=POLICIES) as evaluator:
+        frame = evaluator.compare("ipw", baseline="deterministic")
+    (sentence,) = frame.attrs[ATTRIBUTE]
+    assert "; with these 7 rounds, only differences above" in sentence
+
+
 def test_every_model_has_its_own_warnings() -> None:
     with pytest.warns(sm.DataWarning) as warned, sm.Evaluator(logs=LOGS, policy=POLICIES) as many:
         many.evaluate("ipw")
@@ -483,7 +500,7 @@ def test_a_baseline_that_is_no_possible_reward(targets: list[float], beta: str) 
     with pytest.warns(sm.DataWarning) as warned, sm.Evaluator(logs=logs) as evaluator:
         evaluator.evaluate(["ipw", "beta_ipw"])
     (text,) = (str(one.message) for one in warned if "beta_ipw" in str(one.message))
-    assert f"the baseline β of beta_ipw is {beta}, and the rewards are" in text
+    assert f"β of beta_ipw, over all rounds and with uncut weights, is {beta}, and the rew" in text
     assert "Use snipw" in text
 
 

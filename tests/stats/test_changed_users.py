@@ -149,6 +149,7 @@ def test_all_users_go_to_a_file(tables: list[str], tmp_path: Path) -> None:
         (["--worst", "0"], "take a number of users or all, not '0'"),
         (["--worst", "some"], "take a number of users or all, not 'some'"),
         (["--worst", "1", "--best", "1"], "--worst and --best name different users"),
+        (["--worst", "1", "--over", "runs"], "--over does not apply to the users of --worst"),
         (["--worst", "1", "--by", "user_id"], "--by does not apply"),
         (["--worst", "1", "--fail-if", "mrr < 0"], "--fail-if does not apply"),
         (["--worst", "1", "--record", "x.json"], "--record does not apply"),

@@ -77,7 +77,7 @@ def test_equal_runs_and_single_runs() -> None:
         assert equal.compare("mrr", baseline="a", over="paired_runs")["p_value"].tolist() == [0]
     with (
         evaluator(runs) as single,
-        pytest.warns(SqlmetricsWarning, match="a with a single run: differences"),
+        pytest.warns(SqlmetricsWarning, match="not tested for models with a single run: a$"),
     ):
         row = single.compare("mrr", baseline="a", over="runs").iloc[0]
     assert row[["p_value", "ci_low", "ci_high"]].isna().all()
@@ -90,6 +90,16 @@ def test_gates() -> None:
             with pytest.raises(GateError):
                 runs.compare("mrr", baseline="a", over="runs", detect="5%", fail_if=gate)
         runs.compare("mrr", baseline="a", over="runs", detect="5%", fail_if="mrr runs_needed < 3")
+        with pytest.raises(GateError, match="n_runs 3 is at or above 2"):
+            runs.compare("mrr", baseline="a", over="runs", fail_if="mrr n_runs >= 2")
+    single = {"a": FRAMES["a"], "b": {1: FRAMES["b"][1]}}
+    words = "mrr: p_value is missing, with the runs: 1 of b"
+    with (
+        evaluator(single) as runs,
+        pytest.warns(SqlmetricsWarning),
+        pytest.raises(GateError, match=words),
+    ):
+        runs.compare("mrr", baseline="a", over="runs", fail_if="mrr p_value > 0.05")
 
 
 # ---------------------------------------------------------------- power and decisions
@@ -181,7 +191,12 @@ def test_decisions_over_runs() -> None:
         ({"fail_if": "mrr n_users < 9"}, "names n_users, which a comparison over runs lacks"),
         ({"fail_if": "mrr mde > 9"}, "names mde, which is not computed"),
         ({"fail_if": "mrr users_needed > 9", "detect": 0.1}, "users_needed, which is not computed"),
-        ({"fail_if": "mrr runs_needed > 9", "over": "users"}, "runs_needed, which is not computed"),
+        ({"fail_if": "mrr runs_needed > 9"}, "not computed. Add detect=…"),
+        (
+            {"fail_if": "mrr runs_needed > 9", "over": "users"},
+            "runs_needed, which is not computed. Add over=… and detect=…",
+        ),
+        ({"fail_if": "mrr n_runs > 9", "over": "users"}, "not computed. Add over=…"),
         ({"fail_if": "ndcg < 9"}, "names the metric 'ndcg', which is not compared"),
         ({"over": "seeds"}, "over must be one of users, runs, paired_runs"),
         ({"baseline": "z"}, "there is no model 'z'"),
