@@ -923,7 +923,8 @@ def _open(
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise UsageError(f"threads must be a positive integer, not {threads!r}")
     for name in ("memory_limit", "temp_limit"):  # the engine takes a negative size for no limit
-        if str(given.get(name, "")).lstrip().startswith("-"):
+        size = str(given.get(name, ""))
+        if size.lstrip().startswith("-") or not size.isascii():
             raise UsageError(f"{name} must be a size such as 4GB, not {given[name]!r}")
     # the engine's default limit would allow it to fill the disk
     size = given.get("temp_limit", f"{shutil.disk_usage(existing(temp_directory)).free // 2}B")

@@ -412,6 +412,8 @@ USAGE_ERRORS: list[Case] = [
     ("no threads", lambda _: evaluate(threads=0), ["threads", "0"]),
     ("threads in words", lambda _: evaluate(threads="two"), ["threads", "'two'"]),
     ("memory in words", lambda _: evaluate(memory_limit="lots"), ["memory", "lots"]),
+    ("memory in bytes that are no text", lambda _: evaluate(memory_limit="\ud800"),
+     ["memory_limit must be a size such as 4GB", "\\ud800"]),
     ("threads for a connection", lambda _: evaluate(connection=duckdb.connect(), threads=2),
      ["threads", "connection"]),
     ("a connection that is a name", lambda _: evaluate(connection="a.duckdb"), ["connection"]),

@@ -68,6 +68,8 @@ def with_another_user(tables: Tables) -> Tables:
     more = dict(tables)
     for name in ("recommendations", "interactions", "baseline"):
         rows = tables[name].drop_duplicates("item_id").assign(user_id=999)
+        if name == "recommendations":
+            rows["timestamp"] = rows["timestamp"].max()  # a list has one time
         if name == "baseline":
             rows["rank"] = range(1, len(rows) + 1)
         more[name] = pd.concat([tables[name], rows], ignore_index=True)
