@@ -123,6 +123,13 @@ class TemplateNames(KeyNames):
         """Does a column hold text?"""
         return self._is_kind("text", table, column)
 
+    @property
+    def text_ids(self) -> list[str]:
+        """The columns that identify users and items, without quotes, that hold text in both lists
+        and interactions."""
+        tables, columns = ("recommendations", "interactions"), [*self.user_key_columns, "item_id"]
+        return [name for name in columns if all(self.is_text(table, name) for table in tables)]
+
     def is_number(self, table: str, column: str) -> bool:
         """Does a column hold numbers?"""
         kinds = ("integer", "floating-point", "decimal")

@@ -313,6 +313,8 @@ def renderings(
             for chosen in chosen_values:
                 choice = dict(zip(choices, chosen, strict=True))
                 values = {**defaults, **choice, **cutoff, "chosen_settings": tuple(choice)}
+                if isinstance(template, Check) and not plans.applies(template, values):
+                    continue
                 label = f"{template.name} {fact} {cutoff} {choice}"
                 asked = {**choice, **cutoff, "dialect": dialect}
                 if (expected := refusal(template, fact, asked)) is None:
