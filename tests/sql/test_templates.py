@@ -179,8 +179,10 @@ def test_every_choice_is_one_query_that_keeps_to_the_rules() -> None:
                 wrong[label] = ["not one query"]
                 continue
             found = [f"{table} is joined and not read" for table in unread(trees[0])]
-            # other systems refuse the units of the slice month that only DuckDB converts
-            if text in portable or (template in PORTABLE and template.name not in TIMED):
+            # other systems refuse the units of the slice month that only DuckDB converts, and get
+            # no function for composed characters
+            of_duckdb = template.name in TIMED or "composed" in names_read(template)
+            if text in portable or (template in PORTABLE and not of_duckdb):
                 found += [f"{one.rule}: {one.found}" for one in problems(trees[0])]
             if found:
                 wrong[label] = found

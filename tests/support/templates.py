@@ -195,20 +195,21 @@ def planner(
     fuse: bool = True,
     baseline: str = "score",
     timestamp: str = "TIMESTAMP",
+    ids: str = "BIGINT",
     dialect: str = NATIVE,
     several_runs: bool = False,
 ) -> Planner:
     """Make a planner for tables with all columns that there are, or with as few as possible.
 
     `baseline`: the column that orders the baseline lists, or "row". `timestamp`: the type of the
-    columns of that name.
+    columns of that name. `ids`: the type of users and items.
     """
     models = ("als", "popular") if several_models else (None,)
     order: dict[str, str] = {} if baseline == "row" else {baseline: "BIGINT"}
     tables = {}
     for name, columns in {**(POOR if poor else RICH), "baseline": order}.items():
         of_users = name != "items" and not (poor and name == "aspects")
-        keys = KEYS if of_users else {"item_id": "BIGINT"}
+        keys = dict.fromkeys(KEYS if of_users else ["item_id"], ids)
         parts = models if name == "recommendations" else (None,)
         columns = {key: timestamp if key in TIMES else columns[key] for key in columns}
         runs = {"run": "BIGINT"} if several_runs and name == "recommendations" else {}
@@ -300,6 +301,7 @@ def renderings(
         "several_models": [False, True] if used & model_names else [False],
         "baseline": ["rank", "score", "row"] if "order_of" in used else ["score"],
         "timestamp": ["TIMESTAMP", "BIGINT"] if "need_time" in used else ["TIMESTAMP"],
+        "ids": ["VARCHAR"] if used & {"is_text", "text_ids"} else ["BIGINT"],
     }
     cutoffs = CUTOFFS if used & {"cutoffs", "max_cutoff"} else CUTOFFS[:1]
     defaults = {name: param.default for name, param in params.items()}
@@ -313,8 +315,6 @@ def renderings(
             for chosen in chosen_values:
                 choice = dict(zip(choices, chosen, strict=True))
                 values = {**defaults, **choice, **cutoff, "chosen_settings": tuple(choice)}
-                if isinstance(template, Check) and not plans.applies(template, values):
-                    continue
                 label = f"{template.name} {fact} {cutoff} {choice}"
                 asked = {**choice, **cutoff, "dialect": dialect}
                 if (expected := refusal(template, fact, asked)) is None:
