@@ -9,7 +9,7 @@ The stage has a column that cutoffs apply to (`rank`). At cutoff 10, such a quer
     SELECT keys, CASE WHEN min(rank) <= 10 THEN <aggregates over rows with rank <= 10> ELSE … END
 
 so that any number of metrics and cutoffs over the same stage share one scan, one join and one GROUP
-BY. A lookup is a LEFT JOIN on columns that its stage declares unique. It neither drops nor repeats
+BY. The largest cutoff is a WHERE instead, unless a value is that of whole lists. A lookup is a LEFT JOIN on columns that its stage declares unique. It neither drops nor repeats
 rows, so lookups of different metrics can be combined.
 """
 
@@ -66,13 +66,24 @@ class Fusable:
         return " | ".join("" if part is None else part.sql(DIALECT) for part in parts)
 
 
+@dataclass(frozen=True)
+class _Value:
+    """A value of a query at a cutoff: its column, and what it is if all rows are beyond it."""
+
+    query: Fusable
+    k: int | None
+    name: str
+    part: str
+    empty: str | None
+
+
 @dataclass
 class FusedSelect:
     """A SELECT that grows by one column per metric and cutoff."""
 
     keys: Sequence[str]
     base: Fusable
-    columns: list[exp.Expr] = field(default_factory=list)
+    values: list[_Value] = field(default_factory=list)
     lookups: dict[tuple[str, str], Lookup] = field(default_factory=dict)
 
     def add(
@@ -85,22 +96,29 @@ class FusedSelect:
     ) -> None:
         """Add a value of `query` at cutoff `k` as the column `name`.
 
-        `empty` is the value for keys whose rows are all beyond the cutoff.
+        `empty` is the value for keys whose rows are all beyond the cutoff. At the largest cutoff,
+        they have no row, and the reader of the SELECT has to know the value.
         """
-        value = _at_cutoff(query, query.values[part], k, restrict=True)
+        self.values.append(_Value(query, k, name, part, empty))
+
+    def _column(self, of: _Value, largest: int | None) -> exp.Expr:
+        """Return the column of a value; rows beyond the cutoff `largest` are not read."""
+        query, k = of.query, of.k
+        within = k is not None and k != largest
+        value = _at_cutoff(query, query.values[of.part], k, restrict=within)
         for lookup in query.lookups:
             condition = _at_cutoff(query, lookup.condition, k, restrict=False)
             shared = self._share(lookup, condition, k)
             for column in find_all(value, exp.Column):
                 if column.table == lookup.alias:
                     column.set("table", exp.to_identifier(shared))
-        if k is not None:
+        if within:
             first = exp.Min(this=query.cutoff.copy())
             value = exp.Case(
                 ifs=[exp.If(this=exp.LTE(this=first, expression=_number(k)), true=value)],
-                default=None if empty is None else exp.Literal.number(empty),
+                default=None if of.empty is None else exp.Literal.number(of.empty),
             )
-        self.columns.append(exp.alias_(value, name))
+        return exp.alias_(value, of.name)
 
     def _share(self, lookup: Lookup, condition: exp.Expr, k: int | None) -> str:
         """Return the alias of this lookup's join, adding the join if it is new."""
@@ -117,13 +135,15 @@ class FusedSelect:
         return self.lookups[identity].alias
 
     def build(self) -> exp.Select:
-        """Return the SELECT: one row per key that occurs in the stage."""
-        source = self.base.source
+        """Return the SELECT: one row per key that occurs in the stage up to the largest cutoff."""
+        source, cutoffs = self.base.source, [value.k for value in self.values]
+        largest = None if None in cutoffs else max(k for k in cutoffs if k is not None)
+        columns = [self._column(value, largest) for value in self.values]
         keys = [
             exp.column(exp.to_identifier(key, quoted=identifier(key) != key), source.alias_or_name)
             for key in self.keys
         ]
-        select = exp.Select(expressions=[*keys, *self.columns]).from_(source.copy(), copy=False)
+        select = exp.Select(expressions=[*keys, *columns]).from_(source.copy(), copy=False)
         for join in self.base.joins:
             select.append("joins", join.copy())
         for lookup in self.lookups.values():
@@ -132,6 +152,9 @@ class FusedSelect:
             select.join(table, on=lookup.condition, join_type="left", copy=False)
         if self.base.where is not None:
             select.where(self.base.where.copy(), copy=False)
+        if largest is not None:
+            within = exp.LTE(this=self.base.cutoff.copy(), expression=_number(largest))
+            select.where(within, copy=False)
         return select.group_by(*[key.copy() for key in keys], copy=False)
 
 

@@ -53,21 +53,15 @@ WITH recommendations AS (
     -- one row per user with hits
     SELECT
         model, hits.user_id,
-        CASE
-            WHEN MIN(hits.rank) <= 10
-            THEN CAST(SUM(
-                CASE
-                    WHEN hits.rank <= 10
-                    THEN (POWER(2, relevance - best_relevance) - POWER(2, -best_relevance))
-                        * (CAST(1 AS DOUBLE) / LOG(2, hits.rank + 1))
-                END
-            ) AS DOUBLE) / NULLIF(MAX(ideal_gain), 0)
-            ELSE 0
-        END AS ndcg_gain_exponential_at_10
+        CAST(SUM(
+            (POWER(2, relevance - best_relevance) - POWER(2, -best_relevance))
+                * (CAST(1 AS DOUBLE) / LOG(2, hits.rank + 1))
+        ) AS DOUBLE) / NULLIF(MAX(ideal_gain), 0) AS ndcg_gain_exponential_at_10
     FROM hits
     LEFT JOIN ideal_lists
         ON ideal_lists.rank = LEAST_IGNORE_NULLS(10, n_relevant)
         AND ideal_lists.user_id = hits.user_id
+    WHERE hits.rank <= 10
     GROUP BY model, hits.user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff

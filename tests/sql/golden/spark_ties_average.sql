@@ -54,29 +54,15 @@ WITH recommendations AS (
     -- one row per user with hits
     SELECT
         model, user_id,
-        CASE
-            WHEN MIN(hits.rank) <= 10
-            THEN LEAST(
-                CAST(SUM(
-                    CASE
-                        WHEN hits.rank <= 10 THEN CAST(rank_share AS DOUBLE) / LOG(2, hits.rank + 1)
-                    END
-                ) AS DOUBLE) / MAX(ideal_gain),
-                1
-            )
-            ELSE 0
-        END AS ndcg_ties_average_at_10,
-        CASE
-            WHEN MIN(hits.rank) <= 10
-            THEN LEAST(
-                CAST(SUM(CASE WHEN hits.rank <= 10 THEN rank_share END) AS DOUBLE)
-                    / MAX(n_relevant),
-                1
-            )
-            ELSE 0
-        END AS recall_ties_average_at_10
+        LEAST(
+            CAST(SUM(CAST(rank_share AS DOUBLE) / LOG(2, hits.rank + 1)) AS DOUBLE)
+                / MAX(ideal_gain),
+            1
+        ) AS ndcg_ties_average_at_10,
+        LEAST(CAST(SUM(rank_share) AS DOUBLE) / MAX(n_relevant), 1) AS recall_ties_average_at_10
     FROM hits
     LEFT JOIN positions ON positions.rank = LEAST(10, n_relevant)
+    WHERE hits.rank <= 10
     GROUP BY model, user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff

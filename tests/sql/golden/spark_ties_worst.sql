@@ -54,12 +54,13 @@ WITH recommendations AS (
     -- one row per user with hits
     SELECT
         model, user_id,
-        CAST(SUM(CASE WHEN hits.rank <= 10 THEN CAST(1 AS DOUBLE) / LOG(2, hits.rank + 1) END)
-            AS DOUBLE) / MAX(ideal_gain) AS ndcg_ties_worst_at_10,
+        CAST(SUM(CAST(1 AS DOUBLE) / LOG(2, hits.rank + 1)) AS DOUBLE) / MAX(ideal_gain)
+            AS ndcg_ties_worst_at_10,
         CAST(SUM(CASE WHEN hits.rank <= 5 THEN CAST(hit_number AS DOUBLE) / hits.rank END)
             AS DOUBLE) / LEAST(5, MAX(n_relevant)) AS map_ties_worst_at_5
     FROM hits
     LEFT JOIN positions ON positions.rank = LEAST(10, n_relevant)
+    WHERE hits.rank <= 10
     GROUP BY model, user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff

@@ -44,14 +44,13 @@ WITH recommendations AS (
 ), hits_values AS (
     -- one row per user with hits
     SELECT
-        model, user_id,
-        sum(CASE WHEN hits.rank <= 10 THEN 1 / log2(hits.rank + 1) END) / max(ideal_gain)
-            AS ndcg_at_10,
-        count(CASE WHEN hits.rank <= 10 THEN 1 END) / max(n_relevant) AS recall_at_10,
+        model, user_id, sum(1 / log2(hits.rank + 1)) / max(ideal_gain) AS ndcg_at_10,
+        count(*) / max(n_relevant) AS recall_at_10,
         sum(CASE WHEN hits.rank <= 5 THEN hit_number / hits.rank END) / least(5, max(n_relevant))
             AS map_at_5
     FROM hits
     LEFT JOIN positions ON positions.rank = least(10, n_relevant)
+    WHERE hits.rank <= 10
     GROUP BY model, user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff

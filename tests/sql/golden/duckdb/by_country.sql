@@ -52,20 +52,14 @@ WITH recommendations AS (
     -- one row per user with hits
     SELECT
         model, hits.user_id,
-        CASE
-            WHEN min(hits.rank) <= 10
-            THEN sum(
-                CASE
-                    WHEN hits.rank <= 10
-                    THEN (power(2, relevance - best_relevance) - power(2, -best_relevance))
-                        * (1 / log2(hits.rank + 1))
-                END
-            ) / nullif(max(ideal_gain), 0)
-            ELSE 0
-        END AS ndcg_gain_exponential_at_10
+        sum(
+            (power(2, relevance - best_relevance) - power(2, -best_relevance))
+                * (1 / log2(hits.rank + 1))
+        ) / nullif(max(ideal_gain), 0) AS ndcg_gain_exponential_at_10
     FROM hits
     LEFT JOIN ideal_lists
         ON ideal_lists.rank = least(10, n_relevant) AND ideal_lists.user_id = hits.user_id
+    WHERE hits.rank <= 10
     GROUP BY model, hits.user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
@@ -137,13 +131,10 @@ WITH recommendations AS (
     SELECT model, item_id, min(rank) AS best_rank FROM ranked_by_user GROUP BY model, item_id
 ), exposure_values AS (
     -- one row per run with exposure
-    SELECT
-        model,
-        count(CASE WHEN best_rank <= 10 THEN 1 END) / (
-            SELECT count(*) FROM catalogue
-        ) AS coverage_at_10
+    SELECT model, count(*) / (SELECT count(*) FROM catalogue) AS coverage_at_10
     FROM exposure
     INNER JOIN catalogue USING (item_id)
+    WHERE best_rank <= 10
     GROUP BY model
 ), per_model AS (
     -- one row per model, one column per metric and cutoff

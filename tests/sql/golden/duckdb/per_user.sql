@@ -62,14 +62,12 @@ WITH recommendations AS (
     -- one row per user with matched_pairs
     SELECT
         model, user_id,
-        sum(CASE WHEN rank <= 10 THEN agreement END) / nullif(
-            sqrt(
-                CAST(sum(CASE WHEN rank <= 10 THEN n_predicted_differ END) AS DOUBLE)
-                    * CAST(sum(CASE WHEN rank <= 10 THEN n_relevance_differ END) AS DOUBLE)
-            ),
+        sum(agreement) / nullif(
+            sqrt(CAST(sum(n_predicted_differ) AS DOUBLE) * CAST(sum(n_relevance_differ) AS DOUBLE)),
             0
         ) AS kendall_tau_at_10
     FROM matched_pairs
+    WHERE rank <= 10
     GROUP BY model, user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
@@ -99,16 +97,11 @@ WITH recommendations AS (
     -- one row per user with listed_popularity
     SELECT
         model, user_id,
-        CASE
-            WHEN min(rank) <= 10
-            THEN (
-                count(CASE WHEN rank <= 10 THEN 1 END) * log2((
-                    SELECT n_users FROM history_users
-                )) - sum(CASE WHEN rank <= 10 THEN log2(greatest(n_users, 1)) END)
-            ) / least(10, max(n_recommended))
-            ELSE 0
-        END AS surprisal_at_10
+        (
+            count(*) * log2((SELECT n_users FROM history_users)) - sum(log2(greatest(n_users, 1)))
+        ) / least(10, max(n_recommended)) AS surprisal_at_10
     FROM listed_popularity
+    WHERE rank <= 10
     GROUP BY model, user_id
 ), per_user_2 AS (
     -- one row per user, one column per metric and cutoff

@@ -50,22 +50,12 @@ WITH recommendations AS (
     -- one row per user with hits
     SELECT
         model, user_id,
-        CASE
-            WHEN min(hits.rank) <= 10
-            THEN least(
-                sum(CASE WHEN hits.rank <= 10 THEN rank_share / log2(hits.rank + 1) END)
-                    / max(ideal_gain),
-                1
-            )
-            ELSE 0
-        END AS ndcg_ties_average_at_10,
-        CASE
-            WHEN min(hits.rank) <= 10
-            THEN least(sum(CASE WHEN hits.rank <= 10 THEN rank_share END) / max(n_relevant), 1)
-            ELSE 0
-        END AS recall_ties_average_at_10
+        least(sum(rank_share / log2(hits.rank + 1)) / max(ideal_gain), 1)
+            AS ndcg_ties_average_at_10,
+        least(sum(rank_share) / max(n_relevant), 1) AS recall_ties_average_at_10
     FROM hits
     LEFT JOIN positions ON positions.rank = least(10, n_relevant)
+    WHERE hits.rank <= 10
     GROUP BY model, user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
