@@ -62,7 +62,7 @@ def main() -> None:
         for case in CASES:
             ours, printed = costs(case, directory, options.rows, options.runs, options.memory_limit)
             numbers = [f"{cpu:7.2f} s {memory:4.0f} MB" for cpu, memory in (ours, printed)]
-            ratios = [f"{a / b:8.2f}" for a, b in zip(ours, printed, strict=True)]
+            ratios = [f"{a / max(b, 1e-9):8.2f}" for a, b in zip(ours, printed, strict=True)]
             print(f"{case.name:24s}", *numbers, *ratios, sep="", flush=True)
 
 
