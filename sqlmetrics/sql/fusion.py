@@ -9,8 +9,9 @@ The stage has a column that cutoffs apply to (`rank`). At cutoff 10, such a quer
     SELECT keys, CASE WHEN min(rank) <= 10 THEN <aggregates over rows with rank <= 10> ELSE … END
 
 so that any number of metrics and cutoffs over the same stage share one scan, one join and one GROUP
-BY. The largest cutoff is a WHERE instead, unless a value is that of whole lists. A lookup is a LEFT JOIN on columns that its stage declares unique. It neither drops nor repeats
-rows, so lookups of different metrics can be combined.
+BY. The largest cutoff is a WHERE instead, unless a value is that of whole lists. A lookup is a LEFT
+JOIN on columns that its stage declares unique. It neither drops nor repeats rows, so lookups of
+different metrics can be combined.
 """
 
 from __future__ import annotations
