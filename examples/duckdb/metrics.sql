@@ -31,12 +31,11 @@ WITH relevant AS (
 ), hits_values AS (
     -- one row per user with hits
     SELECT
-        user_id,
-        sum(CASE WHEN hits.rank <= 10 THEN 1 / log2(hits.rank + 1) END) / max(ideal_gain)
-            AS ndcg_at_10,
-        count(CASE WHEN hits.rank <= 10 THEN 1 END) / max(n_relevant) AS recall_at_10
+        user_id, sum(1 / log2(hits.rank + 1)) / max(ideal_gain) AS ndcg_at_10,
+        count(*) / max(n_relevant) AS recall_at_10
     FROM hits
     LEFT JOIN positions ON positions.rank = least(10, n_relevant)
+    WHERE hits.rank <= 10
     GROUP BY user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
