@@ -75,7 +75,7 @@ def test_a_scorer_of_scikit_learn() -> None:
 DO_NOT_FIT: list[tuple[tuple[Any, ...], str]] = [
     (([1, 0], [0.5]), r"labels have the shape \(2,\) and scores \(1,\)"),
     (([1, 0], [0.5, 0.1], [3]), "add up to 3, but there are 2 labels"),
-    (([1, 0], [0.5, math.nan]), "1 of 2 scores are NULL, NaN or infinite"),
+    (([1, 0], [0.5, math.nan]), "1 of 2 scores is NULL, NaN or infinite"),
     (([], []), "give two arrays of the same shape"),
     (([[1, 0], [1, 0, 0]], [[0.1, 0.2], [0.1, 0.2, 0.3]]), "labels: the lists have different"),
     ((["a", "b"], [0.5, 0.1]), "labels: not all values are numbers"),

@@ -56,8 +56,8 @@ def _check_floats(engine: Engine, table: Table, column: str) -> None:
     if counts.inexact:
         raise DataError(
             f"{table.name}, column {table.describe_column(column)}: {counts.inexact:,} of "
-            f"{counts.rows:,} ids are {exact} or more, where different ids become equal as "
-            f"{type_name}",
+            f"{counts.rows:,} ids {'is' if counts.inexact == 1 else 'are'} {exact} or more, where "
+            f"different ids become equal as {type_name}",
             table=table.name,
             column=column,
             remedy="export the ids as text or as integers",
@@ -112,7 +112,8 @@ def _of_fractions(
     why: str | Message = ""
     first, drop = "", ""
     if counts.fractional:
-        why = f"{counts.fractional:,} of {counts.rows:,} ids of {table.name} are not whole numbers"
+        are = "is not a whole number" if counts.fractional == 1 else "are not whole numbers"
+        why = f"{counts.fractional:,} of {counts.rows:,} ids of {table.name} {are}"
         return DataError(
             sentences(problem, why), table=table.name, column=column, remedy=_OTHER_KIND
         )

@@ -151,7 +151,7 @@ def check_audit(engine: Engine, audit: Audited, passed: set[str], trusted: bool)
     for plans, problem, remedy in (
         (
             audit.unjudged,
-            "{n:,} items in the lists of audited users have no judgement",
+            "{n} {n:item|items} in the lists of audited users {n:has|have} no judgement",
             Message(
                 "judge these lists up to the largest cutoff (relevance 0 for an item that is not "
                 "relevant), lower the cutoff, or remove the user from audit"
@@ -159,7 +159,7 @@ def check_audit(engine: Engine, audit: Audited, passed: set[str], trusted: bool)
         ),
         (
             audit.unpaired,
-            "{n:,} lists of audited users have a value by one kind of labels only",
+            "{n} {n:list|lists} of audited users {n:has|have} a value by one kind of labels only",
             Message(
                 "include users without a relevant item with ", set_to("audience", "recommended"),
                 ", or remove these users from both tables",
@@ -170,9 +170,8 @@ def check_audit(engine: Engine, audit: Audited, passed: set[str], trusted: bool)
             if plan.root.key in passed:
                 continue
             if rows := _records(engine, audit.planner, plan):
-                n = rows[0]["n_found"]
                 raise RowsError(
-                    "audit: " + problem.format(n=n),
+                    _counted("audit", problem, rows),
                     table="audit",
                     examples=_examples(rows),
                     remedy=remedy,
@@ -279,13 +278,22 @@ def _examples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{name: row[name] for name in row if name != "n_found"} for row in rows]
 
 
+def _counted(where: str, found: str, rows: Sequence[Mapping[str, Any]]) -> Message:
+    """Return the text of an error about rows, with their number as `{n}`."""
+    return Message(f"{where}: ", filled(found, {"n": _number_text(rows[0]["n_found"])}))
+
+
+def _place(attribute: Attribute) -> str:
+    return f"{attribute.table}, column {attribute.name}"
+
+
 def _uneven(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
     """Return the error for users, or items of users, with several values of a column."""
     template, of_users = attribute.template, attribute.of == "users"
-    where = f"{attribute.table}, column {attribute.name}" if template is None else template.path
-    who = "users" if of_users else "items of users"
+    where = _place(attribute) if template is None else str(template.path)
+    who = "{n:user has|users have}" if of_users else "{n:item|items} of users {n:has|have}"
     return RowsError(
-        f"{where}: {rows[0]['n_found']:,} {who} have several values",
+        _counted(where, f"{{n}} {who} several values", rows),
         table=attribute.table,
         column=attribute.name,
         examples=_examples(rows),
@@ -296,8 +304,7 @@ def _uneven(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsErro
 def _uneven_cluster(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
     """Return the error for lists that are in several clusters."""
     return RowsError(
-        f"{attribute.table}, column {attribute.name}: {rows[0]['n_found']:,} users are in several "
-        "clusters",
+        _counted(_place(attribute), "{n} {n:user is|users are} in several clusters", rows),
         table=attribute.table,
         column=attribute.name,
         examples=_examples(rows),
@@ -309,7 +316,7 @@ def _uneven_cluster(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> 
 def _unassigned(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
     """Return the error for lists without a cluster."""
     return RowsError(
-        f"{attribute.table}, column {attribute.name}: {rows[0]['n_found']:,} users have no cluster",
+        _counted(_place(attribute), "{n} {n:user has|users have} no cluster", rows),
         table=attribute.table,
         column=attribute.name,
         examples=_examples(rows),
@@ -320,7 +327,7 @@ def _unassigned(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> Rows
 def _named_missing(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
     """Return the error for values that are the name of the slice without a value."""
     return RowsError(
-        f"{attribute.table}, column {attribute.name}: {rows[0]['n_found']:,} rows have the text "
+        _counted(_place(attribute), "{n} {n:row has|rows have} the text ", rows),
         f"{attribute.missing}, which is the name of the slice without a value",
         table=attribute.table,
         column=attribute.name,

@@ -138,10 +138,10 @@ Example:
 def trend(history: str, metric: str, **options: Any) -> None:
     """Show METRIC, and its changes, over the runs of HISTORY.
 
-    HISTORY is where evaluate --append keeps results: FILE.duckdb:TABLE or FOLDER/. A change is that
-    since the run before. With --by, it is the sum of four columns: within (other values in the
-    slice), mix (another share of users), appeared and disappeared (slices of one of the two runs
-    only).
+    HISTORY is the history of results that evaluate --append writes: FILE.duckdb:TABLE or FOLDER/.
+    Changes are relative to the previous run. With --by, a change is the sum of four columns: within
+    (other values in the slice), mix (another share of users), appeared and disappeared (slices of
+    one of the two runs only).
     """
     from sqlmetrics.cli.history import show_trend
 
@@ -278,7 +278,7 @@ Example:
 @click.option(
     "--trust-file",
     is_flag=True,
-    help="Read the files, and run the SQL, that FILE names without asking.",
+    help="Do not ask before reading the files, and running the SQL, that FILE names.",
 )
 @shared.verdict_output_options
 def run_tests(file: str, typed: tuple[str, ...], trust_file: bool, **options: Any) -> None:
@@ -604,7 +604,11 @@ Example:
     "of ID.",
 )
 @shared.option(
-    "Metrics", "--best", type=click.IntRange(min=1), metavar="N", help="Those with the highest."
+    "Metrics",
+    "--best",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Explain the N users with the highest values.",
 )
 @shared.option("Metrics", "--sql", "as_sql", is_flag=True, help="Print the statements instead.")
 @shared.option("Metrics", "--dialect", type=click.Choice(DIALECTS), help="SQL dialect of --sql.")
@@ -619,9 +623,9 @@ Example:
 def user(words: tuple[str, ...], **options: Any) -> None:
     """Explain the values of METRICS for the user ID.
 
-    The list, from the top, with its hits and the terms of each sum; the relevant items that are not
-    in its top; and how each value comes about. With several key columns, ID has their values,
-    separated by commas. With --worst or --best, there is no ID.
+    Show the list from the top, with its hits and the terms of each sum; the relevant items that are
+    not in the top of the list; and the calculation of each value. With several key columns, ID is
+    their values, separated by commas. Omit ID with --worst or --best.
     """
     from sqlmetrics.cli.one_user import explained
 
@@ -696,9 +700,9 @@ def identify(
 ) -> None:
     """Find the conventions that give NUMBERS, such as map@10=0.7616, to the digits of each number.
 
-    A number is [MODEL:] METRIC[@K]=NUMBER[%]. Where no convention gives it, single settings of the
-    conventions are changed. Exit code 4 if nothing gives any of the numbers; the nearest values are
-    written then.
+    A number is [MODEL:] METRIC[@K]=NUMBER[%]. If no convention gives a number, single settings of
+    the conventions are changed. If nothing gives any of the numbers, write the nearest values and
+    exit with code 4.
     """
     from sqlmetrics.cli.layout import render_identified
 
@@ -745,7 +749,8 @@ def macros(
 ) -> None:
     """Write table macros for the DuckDB shell.
 
-    The script has one macro per metric. METRICS are names, or all; by default, the default set.
+    The script has one macro per metric. METRICS are names, or all. Without METRICS, the script has
+    the default set.
 
     \b
     Run sqlmetrics macros -o sqlmetrics.sql; then, in DuckDB:
@@ -809,7 +814,7 @@ def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) 
 def list_metrics(
     text: str | None, templates: tuple[str, ...], slices: bool, stages: bool, kind: str | None
 ) -> None:
-    """List the metrics that have TEXT in their name, family, title or settings, or all.
+    """List all metrics, or those with TEXT in their name, family, title or settings.
 
     A table on a terminal has the names and titles only.
     """
@@ -878,9 +883,9 @@ def split(events: str | None, **options: Any) -> None:
 
     EVENTS is a table with user_id, item_id and timestamp, and is read as the table interactions.
     The folder of -o receives history.parquet, interactions.parquet, and split.json with the
-    numbers, which are also printed: rows, users, items, cold users and items, and leaks. Events of
-    one moment stay together: those at the border are held out. sqlmetrics sql split prints the
-    statements.
+    numbers, which are also printed: rows, users, items, cold users and items, and leaks. Events
+    with equal timestamps stay together: those at the border are held out. sqlmetrics sql split
+    prints the statements.
     """
     from sqlmetrics.cli.split import split_events
 

@@ -40,7 +40,7 @@ TABLES = [
     (
         "audit",
         ["--audit"],
-        "Labels by people for some users, who correct the interactions: user_id, item_id, "
+        "Labels by people for some users, which correct the interactions: user_id, item_id, "
         "[relevance].",
     ),
 ]
@@ -129,7 +129,7 @@ accept_option = _check(
     "--accept",
     multiple=True,
     metavar="CHECK",
-    help="Name of a check whose warnings you have looked at: results have no warning of it.",
+    help="Hide the warnings of this check, after you have looked at them.",
 )
 
 force_option = click.option("--force", is_flag=True, help="Overwrite an existing output file.")
@@ -172,7 +172,7 @@ split_options = _options(
     _metric(
         "--gap",
         metavar="TIME",
-        help="Time before the border that belongs to no side, e.g. 12h or 1d; for timestamps that "
+        help="Omit the events of this time before the border, e.g. 12h or 1d; for timestamps that "
         "are numbers, a number in their unit.",
     ),
     _metric("--seed", type=int, help="With random and users: seed of the hash. Default: 1."),
@@ -359,7 +359,7 @@ def _slice_options(of_by: str, of_by_item: str) -> Callable[[Any], Any]:
             multiple=True,
             metavar="NAMES",
             help=f"{of_by} Slices: a column of users, or of recommendations "
-            "or interactions if constant per user, for numbers also in bins: 'age(groups=4)' or "
+            "or interactions if constant per user, with numbers in bins: 'age(groups=4)' or "
             "'age(bins=25|35|50)'; items.COLUMN, activity, activity_group, popularity, "
             "month.",
         ),
@@ -396,7 +396,8 @@ confidence_option = _slice(
 cluster_option = _slice(
     "--cluster",
     metavar="COLUMN",
-    help="Column of lists that depend on each other, e.g. user_id; intervals count its values.",
+    help="Column that groups lists that depend on each other, e.g. user_id, for intervals and "
+    "tests.",
 )
 
 
@@ -425,7 +426,7 @@ against_option = _metric(
 long_option = _metric(
     "--long",
     is_flag=True,
-    help="Per-user values with a row per cutoff, and the cutoff in the column k.",
+    help="Return one row per user and cutoff, with the cutoff in the column k.",
 )
 
 alpha_option = _metric(
@@ -487,8 +488,8 @@ over_option = _metric(
     "--over",
     type=click.Choice(OVER),
     default="users",
-    help="What differences are tested over: users, or the values of runs such as seeds (Welch's "
-    "t-test), as pairs if runs of one name belong together, such as folds.",
+    help="Units of the test: users; runs, such as seeds (Welch's t-test); or paired_runs, if runs "
+    "of the same name belong together, such as folds.",
 )
 
 changed_options = _options(
@@ -565,14 +566,14 @@ tags_option = click.option(
     "tags",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Tag of a run of a history, e.g. date=2026-11-26.",
+    help="Tag of a run in a history of results, e.g. date=2026-11-26.",
 )
 history_options = _options(
     option(
         "Output",
         "--append",
         is_flag=True,
-        help="Add the rows to a history, -o FILE.duckdb:TABLE or a folder of Parquet files, "
+        help="Add the rows to a history of results, -o FILE.duckdb:TABLE or, as Parquet files, "
         "-o FOLDER/. See sqlmetrics trend.",
     ),
     tags_option,
@@ -600,6 +601,6 @@ record_options = _options(
     click.option(
         "--trust-record",
         is_flag=True,
-        help="Read the files named by the --from-record record without asking.",
+        help="Do not ask before reading the files that the record of --from-record names.",
     ),
 )

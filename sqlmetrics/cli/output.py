@@ -64,7 +64,7 @@ def record_kept(options: Mapping[str, Any]) -> Iterator[Callable[[Any, Any], Non
         yield lambda evaluator, result: kept.append(with_result(evaluator.last_record, result))
         if file:
             text = json.dumps(kept[0], indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-            file.write_text(text, encoding="utf-8")
+            file.write_text(text, encoding="utf-8", newline="")
     if before is not None:
         from sqlmetrics.record.diff import differences, message
 
@@ -323,7 +323,7 @@ def write(
                         chosen.to_parquet(temporary, index=False)
                     else:
                         text = gates.text(chosen, kind, options["digits"], render)
-                        temporary.write_text(text, encoding="utf-8")
+                        temporary.write_text(text, encoding="utf-8", newline="")
         if path is None:
             show(text, FORMATS[kind].kind)
     gates.check()
@@ -340,7 +340,7 @@ def write_text(target: str | None, force: bool, text: Callable[[], str]) -> None
         return
     # a file that cannot be written is refused before the text, which takes seconds
     with whole_file(Path(str(target)), force) as temporary:
-        temporary.write_text(text(), encoding="utf-8")
+        temporary.write_text(text(), encoding="utf-8", newline="")
 
 
 @contextlib.contextmanager

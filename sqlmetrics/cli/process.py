@@ -39,7 +39,8 @@ def _exit_code(run: Callable[[], Any]) -> int:
         sys.stdout.flush()
         return code or 0
     except click.ClickException as error:
-        if isinstance(error, click.UsageError):  # which quotes arguments
+        is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)
+        if isinstance(error, click.UsageError) and not is_help:  # which quotes arguments
             text = visible(masked(error.format_message()))
             error = click.UsageError(text, error.ctx)
         with contextlib.suppress(OSError):
@@ -192,7 +193,8 @@ class Command(click.Command):
             if others := commands_with(error.option_name):
                 text = f"{error.message} It is an option of {', '.join(others)}."
                 raise click.UsageError(text, error.ctx) from error
-            names = [name for option in ctx.command.params for name in option.opts]
+            options = [param for param in self.params if isinstance(param, click.Option)]
+            names = [name for option in options for name in option.opts]
             if not (short := long_forms(error.option_name, names)):
                 raise
             close = dict.fromkeys([*short, *(error.possibilities or ())])

@@ -165,7 +165,7 @@ def _metadata(label: str, location: str) -> str:
         return location
     folder = Path(location, "metadata")
     with contextlib.suppress(OSError):
-        hint = (folder / "version-hint.text").read_text().strip()
+        hint = (folder / "version-hint.text").read_text(encoding="utf-8").strip()
         named = folder / (hint if hint.endswith(".json") else f"v{hint}.metadata.json")
         if named.is_file():
             return str(named)

@@ -91,7 +91,7 @@ def write(folder: Path, files: Mapping[str, str], force: bool = False) -> list[P
             new = draft / "new"
             for name, text in files.items():
                 (new / name).parent.mkdir(parents=True, exist_ok=True)
-                (new / name).write_text(text, encoding="utf-8")
+                (new / name).write_text(text, encoding="utf-8", newline="")
             if folder.exists():
                 exchange(folder, draft, files, old)
             else:

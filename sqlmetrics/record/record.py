@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -340,7 +341,7 @@ def _source(given: Any, kind: str) -> tuple[Any, str]:
     if isinstance(given, str | Path):
         text = masked(str(given))
         # for files read by Spark, only the path is known
-        is_path = isinstance(given, Path) or "/" in text or text.endswith(".parquet")
+        is_path = isinstance(given, Path) or {"/", os.sep} & {*text} or text.endswith(".parquet")
         return text, "stdin" if text == "-" else kind or ("parquet" if is_path else "table")
     if isinstance(given, list | tuple) and all(isinstance(path, str | Path) for path in given):
         return [masked(str(path)) for path in given], kind or "parquet"

@@ -44,7 +44,7 @@ class Report:
         """
         check_name(path)
         with whole_file(Path(path), force) as temporary:
-            temporary.write_text(self.html, encoding="utf-8")
+            temporary.write_text(self.html, encoding="utf-8", newline="")
 
     def __repr__(self) -> str:
         return f"<Report {self.content.title!r}: call save(path) to write it to a file>"

@@ -259,8 +259,9 @@ def _warn_of_few(rows: Frame, column: str, where: str, enough: int, what: str) -
         least = min(few)
         warnings.warn(
             SqlmetricsWarning(
-                f"{where}: {len(few)} of {len(counts)} rows have fewer than {enough} "
-                f"{what}, one has {least}; their intervals cover the true value too rarely",
+                f"{where}: {len(few)} of {len(counts)} rows {'has' if len(few) == 1 else 'have'} "
+                f"fewer than {enough} {what}, one has {least}; intervals of so few cover the true "
+                "value too rarely",
                 remedy=f"collect more {what}, or read these intervals as a lower bound of the "
                 "uncertainty",
             ),

@@ -19,7 +19,7 @@ from sqlmetrics.sql.dialects import checked
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.sql.statement import statement as readable
 from sqlmetrics.tables.schema import is_number
-from sqlmetrics.texts.messages import TABLES
+from sqlmetrics.texts.messages import TABLES, filled
 from sqlmetrics.version import __version__
 
 if TYPE_CHECKING:
@@ -202,7 +202,10 @@ def _checked(session: Session, events: Events, rule: Rule) -> dict[str, Any]:
         what = "user, item or timestamp" if rule.has_time else "user or item"
         examples = [{n: v for n, v in row.items() if n != "n_found"} for row in bad]
         raise RowsError(
-            f"{bad[0]['n_found']} of {extent['n_rows']} events have no {what}",
+            filled(
+                f"{{n}} of {extent['n_rows']:,} events {{n:has|have}} no {what}",
+                {"n": f"{bad[0]['n_found']:,}"},
+            ),
             table=EVENTS,
             examples=examples,
             remedy="remove these rows, or fill in the values",
@@ -368,7 +371,7 @@ def _write(
             for name, node in zip(FILES, parts[1:], strict=False):
                 session.engine.write_parquet(Plan(node), draft / name, force)
             text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-            (draft / FILES[-1]).write_text(text, encoding="utf-8")
+            (draft / FILES[-1]).write_text(text, encoding="utf-8", newline="")
             old = replaced([folder / name for name in FILES], force)
             exchange(folder, own, FILES, old)
     except OSError as error:

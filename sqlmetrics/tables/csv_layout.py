@@ -68,9 +68,9 @@ def broken_line(path: str, of: Layout) -> str:
                 elif row and len(row) != len(header):
                     shown = of.separator.join(row)
                     return (
-                        f", line {line} has {len(row)} values, but the header has {len(header)}: "
-                        f"{shown[:80]!r}. Correct the line; enclose values that contain "
-                        f"{of.separator!r} in double quotes"
+                        f", line {line} should have {len(header)} values, as the header has, "
+                        f"but has {len(row)}: {shown[:80]!r}. Correct the line; enclose values "
+                        f"that contain {of.separator!r} in double quotes"
                     )
                 line = of.n_above + rows.line_num + 1
         except csv.Error:

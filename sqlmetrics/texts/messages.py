@@ -246,7 +246,8 @@ class Unfilled(dict[str, str]):
 def filled(template: str, values: Mapping[str, Any]) -> Message:
     """Fill the placeholders of a text in a template's front matter.
 
-    `{n}` stands for a value, which can be a message. `{set:ties=item_desc}`,
+    `{n}` stands for a value, which can be a message, and `{n:row has|rows have}` for one of two
+    texts: the first if the value is 1. `{set:ties=item_desc}`,
     `{column:interactions.relevance}`, `{argument:skip_missing=True}` and `{command:check}` stand
     for arguments and commands, and `{where:recommendations=score IS NOT NULL}` for a condition.
 
@@ -264,6 +265,9 @@ def filled(template: str, values: Mapping[str, Any]) -> Message:
             parts.append(_PLACEHOLDERS[name](spec))
         else:
             value = formatter.get_field(name, (), values)[0]
+            if "|" in spec:
+                one, _, several = spec.partition("|")
+                value, spec = one if str(value) == "1" else several, ""
             if isinstance(value, Message):
                 parts += value.parts
                 continue

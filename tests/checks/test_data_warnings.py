@@ -30,7 +30,7 @@ SEEN = (
     "recommender; they take the places of other items."
 )
 TRUTH_SEEN = (
-    "interactions: 1 of 2 rows are also in the history of the same user. Remove these rows "
+    "interactions: 1 of 2 rows is also in the history of the same user. Remove these rows "
     "from one of the two tables, unless users do interact with items again; a model trained on the "
     "history already knows them."
 )
@@ -222,7 +222,9 @@ def test_tables_of_a_connection_are_looked_at_again_and_a_finding_is_said_once()
         connection.register("history", HISTORY)
         found = warned(lambda: evaluator.evaluate())
         assert list(filter(seen.search, found)) == [
-            IN_PYTHON.replace("2 of 8", "1 of 4").replace(" (a 1, b 1)", ""),
+            IN_PYTHON.replace("2 of 8 rows recommend", "1 of 4 rows recommends").replace(
+                " (a 1, b 1)", ""
+            ),
             TRUTH_SEEN,
         ]
         assert warned(lambda: evaluator.evaluate()) == []
@@ -322,7 +324,7 @@ COMMANDS = {
 LINES = (
     "sqlmetrics: warning recommendations_seen: 2 of 8 rows recommend an item that is in the user's "
     "history (a 1, b 1) (sqlmetrics check explains)\n"
-    "sqlmetrics: warning interactions_seen: 1 of 2 rows are also in the history of the same user "
+    "sqlmetrics: warning interactions_seen: 1 of 2 rows is also in the history of the same user "
     "(sqlmetrics check explains)\n"
 )
 

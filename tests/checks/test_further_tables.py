@@ -121,19 +121,19 @@ def _items() -> list[Rule]:
     ]  # fmt: skip
     rules.append(
         Rule("no propensity", own, "items", changed(ITEMS, "propensity", 2, None), "propensity",
-             "1 relevant items have no propensity", {"item_id": 12}, ignore, "ips_recall")
+             "1 relevant item has no propensity", {"item_id": 12}, ignore, "ips_recall")
     )  # fmt: skip
     for given in ("awrf(target=given)", "ndkl(target=given)"):
         rules += [
             Rule(f"target {number}", given, "items", changed(ITEMS, "group_target", 1, number),
-                 "group_target", "1 target shares are negative, NaN or above 1",
+                 "group_target", "1 target share is negative, NaN or above 1",
                  {"item_id": 11, "group_target": number}, "from 0 to 1", "awrf")
             for number in (-0.25, 1.5, NAN, INF)
         ]  # fmt: skip
         few = changed(changed(ITEMS, "group_target", 1, None), "group_target", 2, None)
         rules += [
             Rule("uneven targets", given, "items", changed(ITEMS, "group_target", 2, 0.5),
-                 "group_target", "1 groups have items with different target shares",
+                 "group_target", "1 group has items with different target shares",
                  {"item_group": "n", "lowest": 0.25, "highest": 0.5}, "the same target share",
                  "awrf"),
             Rule("sum of targets", given, "items", few, "group_target",
@@ -141,7 +141,7 @@ def _items() -> list[Rule]:
                  {"item_group": "m", "group_target": 0.75}, "sum to 1", "awrf"),
             Rule("a group without a target", given, "items",
                  changed(changed(few, "group_target", 0, 1.0), "group_target", 3, 1.0),
-                 "group_target", "1 groups of the catalogue have no target share",
+                 "group_target", "1 group of the catalogue has no target share",
                  {"item_group": "n"}, ignore, "awrf"),
         ]  # fmt: skip
     whole = ITEMS.set_column(1, "price", pa.array([3, 1, 4, 8]))
@@ -160,7 +160,7 @@ def _items() -> list[Rule]:
     rules += [
         Rule(f"features with {number}", DIVERSITY, "items",
              changed(ITEMS, "features", 1, [0.0, number]), "features",
-             "1 values are NULL, NaN or infinite",
+             "1 value is NULL, NaN or infinite",
              {"item_id": 11, "dimension": 2, "value": "NULL" if number is None else number},
              "fix these vectors", "money_precision")
         for number in (None, NAN, INF)
@@ -168,35 +168,35 @@ def _items() -> list[Rule]:
     fewer = without(ITEMS, 11)
     rules += [
         Rule("no price", "money_precision", "items", changed(ITEMS, "price", 1, None), "price",
-             "1 recommended items have no price", {"item_id": 11}, ignore, DIVERSITY),
+             "1 recommended item has no price", {"item_id": 11}, ignore, DIVERSITY),
         Rule("no row", "money_recall", "items", without(ITEMS, 12), "price",
-             "1 relevant items have no price", {"item_id": 12}, ignore),
+             "1 relevant item has no price", {"item_id": 12}, ignore),
         Rule("no features", DIVERSITY, "items", changed(ITEMS, "features", 1, None), "features",
-             "1 recommended items have no features", {"item_id": 11}, ignore, BY_CATEGORY),
+             "1 recommended item has no features", {"item_id": 11}, ignore, BY_CATEGORY),
         Rule("features are empty", DIVERSITY, "items", changed(ITEMS, "features", 1, []),
-             "features", "1 recommended items have no features", {"item_id": 11}, ignore,
+             "features", "1 recommended item has no features", {"item_id": 11}, ignore,
              BY_CATEGORY),
         Rule("no row", DIVERSITY, "items", fewer, "features",
-             "1 recommended items have no features", {"item_id": 11}, ignore),
+             "1 recommended item has no features", {"item_id": 11}, ignore),
         Rule("no category", BY_CATEGORY, "items", changed(ITEMS, "category", 1, None), "category",
-             "1 recommended items have no (features or )?category", {"item_id": 11}, ignore,
+             "1 recommended item has no (features or )?category", {"item_id": 11}, ignore,
              DIVERSITY),
         Rule("no categories", BY_CATEGORY, "items", changed(ITEMS, "category", 1, []), "category",
-             "1 recommended items have no (features or )?category", {"item_id": 11}, ignore,
+             "1 recommended item has no (features or )?category", {"item_id": 11}, ignore,
              DIVERSITY),
         Rule("no row", BY_CATEGORY, "items", fewer, "category",
-             "1 recommended items have no (features or )?category", {"item_id": 11}, ignore),
+             "1 recommended item has no (features or )?category", {"item_id": 11}, ignore),
         Rule("no group", OF_PROVIDERS, "items", changed(ITEMS, "item_group", 1, None),
-             "item_group", "1 recommended items have no group", {"item_id": 11}, ignore,
+             "item_group", "1 recommended item has no group", {"item_id": 11}, ignore,
              BY_CATEGORY),
         Rule("no row", OF_PROVIDERS, "items", fewer, "item_group",
-             "1 recommended items have no group", {"item_id": 11}, ignore),
+             "1 recommended item has no group", {"item_id": 11}, ignore),
         Rule("no aspect", "alpha_ndcg", "aspects", without(ASPECTS, 12), "aspect",
-             "1 relevant items have no aspect", {"item_id": 12}, ignore),
+             "1 relevant item has no aspect", {"item_id": 12}, ignore),
         # item 12 is in the table, for another user: without the user, the message seems wrong
         Rule("no aspect for this user", "alpha_ndcg", "aspects",
              changed(ASPECTS_OF_USERS, "user_id", 2, 1), "aspect",
-             "1 relevant items have no aspect", {"user_id": 2, "item_id": 12}, ignore),
+             "1 relevant item has no aspect", {"user_id": 2, "item_id": 12}, ignore),
     ]  # fmt: skip
     return rules
 
@@ -204,17 +204,17 @@ def _items() -> list[Rule]:
 def _baseline() -> list[Rule]:
     rules = [
         Rule("item twice", "unexpectedness", "baseline", changed(BASELINE, "item_id", 1, 10),
-             "item_id", "1 items are repeated", {"user_id": 1, "item_id": 10, "n_copies": 2},
+             "item_id", "1 item is repeated", {"user_id": 1, "item_id": 10, "n_copies": 2},
              "choose how to handle them (keep, count_once, join"),
         Rule("rank twice", "unexpectedness", "baseline", changed(BASELINE, "rank", 1, 1), "rank",
-             "1 ranks are repeated in a list", {"user_id": 1, "rank": 1, "n_items": 2},
+             "1 rank is repeated in a list", {"user_id": 1, "rank": 1, "n_items": 2},
              "give each item of a list a rank of its own"),
         Rule("gap", "unexpectedness", "baseline", changed(BASELINE, "rank", 1, 3), "rank",
-             "1 lists have gaps in their ranks", {"user_id": 1, "n_items": 2, "last_rank": 3},
+             "1 list has gaps in its ranks", {"user_id": 1, "n_items": 2, "last_rank": 3},
              "settings={'rank_gaps': 'close'}"),
         # the list may start at 0, as a list of recommendations may
         Rule("rank from 0", "unexpectedness", "baseline", changed(BASELINE, "rank", 0, 0), "rank",
-             "1 rows have a rank", {"user_id": 1, "item_id": 10, "rank": 0}, "rank_gaps"),
+             "1 row has a rank", {"user_id": 1, "item_id": 10, "rank": 0}, "rank_gaps"),
     ]  # fmt: skip
     fractions = BASELINE.set_column(2, "rank", pa.array([1.0, 2.0, 1.0]))
     tables = {"rank": BASELINE, "fraction": fractions, "score": BASELINE_SCORES}
@@ -226,7 +226,7 @@ def _baseline() -> list[Rule]:
         row = {"user_id": 1, "item_id": 13, column: "NULL" if number is None else number}
         rules.append(
             Rule(f"{column} {number}", "unexpectedness", "baseline", bad, column,
-                 f"1 rows have a .*{column}", row, "remove or fix these rows")
+                 f"1 row has a .*{column}", row, "remove or fix these rows")
         )  # fmt: skip
     return rules
 
@@ -234,20 +234,20 @@ def _baseline() -> list[Rule]:
 def _logs() -> list[Rule]:
     rules = [
         Rule("item twice", metric, "logs", changed(LOGS, "item_id", 1, 10), "item_id",
-             "1 items are repeated for a user", {"user_id": 1, "item_id": 10, "n_copies": 2},
+             "1 item is repeated for a user", {"user_id": 1, "item_id": 10, "n_copies": 2},
              "keep one row per user and item")
         for metric in ("ctr", "ips")
     ]  # fmt: skip
     rules += [
         Rule(f"reward {reward}", metric, "logs", changed(LOGS, "reward", 1, reward), "reward",
-             "1 rewards are NULL, NaN or infinite",
+             "1 reward is NULL, NaN or infinite",
              {"user_id": 1, "item_id": 11, "reward": "NULL" if reward is None else reward},
              "0 means no click")
         for metric, reward in (("ctr", None), ("ctr", NAN), ("ips", INF))
     ]  # fmt: skip
     rules += [
         Rule(f"propensity {share}", metric, "logs", changed(LOGS, "propensity", 1, share),
-             "propensity", "1 propensities are NULL, NaN, not above 0.*or above 1",
+             "propensity", "1 propensity is NULL, NaN, not above 0.*or above 1",
              {"user_id": 1, "item_id": 11, "propensity": "NULL" if share is None else share},
              "above 0 and at most 1")
         for metric, share in (("ips", None), ("ips", NAN), ("ips", 0.0), ("ips", -0.25),
@@ -474,7 +474,7 @@ def test_scores_that_predict_no_reward(score: float | None) -> None:
     """Ranks give the order of the lists, and the score is what doubly_robust expects."""
     with Evaluator(changed(SCORED, "score", 1, score), TRUTH, logs=LOGS) as evaluator:
         check_refused(
-            lambda: evaluator.evaluate("doubly_robust"), "recommendations", "score", "1 scores",
+            lambda: evaluator.evaluate("doubly_robust"), "recommendations", "score", "1 score",
             {"user_id": 1, "item_id": 11, "score": "NULL" if score is None else score},
             "remove or fix these rows",
         )  # fmt: skip
@@ -513,7 +513,7 @@ def test_relevant_items_without_a_group(metric: str) -> None:
     tables = {"interactions": truth, "history": HISTORY, "items": without(ITEMS, 13)}
     check_refused(
         lambda: evaluate(metric, **tables), "items", "item_group",
-        "1 relevant items have no group", {"item_id": 13},
+        "1 relevant item has no group", {"item_id": 13},
         "settings={'missing_attributes': 'ignore'}",
     )  # fmt: skip
     assert len(evaluate(f"{metric}(groups=popularity)", **tables)) == 1

@@ -15,7 +15,7 @@ HISTORY = {"u1": ["d"], "u2": [], "x": ["a", "b", "c", "d"]}
 def test_lists_that_lack_items_of_the_catalogue(metric: str) -> None:
     lists = {"u1": ["a", "b", "c"], "u2": ["b", "a", "c"]}
     evaluator = Evaluator(lists, TRUTH, history=HISTORY)
-    found = "1 lists lack items of the catalogue"
+    found = "1 list lacks items of the catalogue"
     with evaluator, pytest.raises(sm.DataError, match=found) as caught:
         evaluator.evaluate(metric)
     assert "u2" in str(caught.value)
@@ -25,7 +25,7 @@ def test_lists_that_lack_items_of_the_catalogue(metric: str) -> None:
 def test_items_outside_the_catalogue_do_not_make_up_for_missing_ones() -> None:
     lists = {"u1": ["a", "b", "c"], "u2": ["b", "a", "c", "z"]}
     evaluator = Evaluator(lists, TRUTH, history=HISTORY)
-    found = "1 lists lack items of the catalogue"
+    found = "1 list lacks items of the catalogue"
     with evaluator, pytest.raises(sm.DataError, match=found):
         evaluator.evaluate("gauc(unlisted=error)")
 

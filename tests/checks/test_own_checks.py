@@ -13,7 +13,7 @@ title = "items from the old shop"
 level = "error"
 table = "recommendations"
 needs = ["recommendations"]
-found = "{n} rows recommend items of the old shop"
+found = "{n} {n:row recommends|rows recommend} items of the old shop"
 remedy = "export again"
 ---#}
 -- one row per recommended item of the old shop
@@ -36,7 +36,7 @@ def test_a_check_of_ones_own_is_a_file(tmp_path: Path) -> None:
     with sm.Evaluator(**GOOD, templates=own_folder(tmp_path, OWN)) as evaluator:
         (finding,) = findings_of(evaluator, k=2)
     assert (finding.level, finding.check, finding.n) == ("error", "old_shop", 1)
-    assert finding.text.startswith("recommendations: 1 rows recommend items of the old shop")
+    assert finding.text.startswith("recommendations: 1 row recommends items of the old shop")
     assert list(finding.examples) == [{"user_id": 2, "item_id": 13}]
 
 
@@ -44,7 +44,7 @@ def test_a_check_of_ones_own_is_a_file(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ('level = "error"', 'level = "bad"', "level must be 'error' or 'warning' or 'note', not"),
-        ("{n} rows", "{many} rows", "in braces: 'many'"),
+        ("{n} {n:row", "{many} {n:row", "in braces: 'many'"),
         ("AS n_found", "AS n", "a check needs a column n_found"),
         ('level = "error"', 'level = "note"\non = "ranked"', "must have the level error"),
         (

@@ -53,7 +53,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"history": pairs((1, 14), (2, 14), (2, 11), (3, 12), (3, 13))},
             1,
-            "1 of 2 rows are also in the history of the same user",
+            "1 of 2 rows is also in the history of the same user",
             {"user_id": 2, "item_id": 14},
         ),
     ],
@@ -64,7 +64,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "history": HISTORY.assign(timestamp=days(1, 6, 5, 9)),
             },
             1,
-            "1 of 2 users have history after their first row",
+            "1 of 2 users has history after their first row",
             {"user_id": 1, "first_of_truth": days(5)[0], "last_of_history": days(6)[0]},
         ),
         (
@@ -85,8 +85,8 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "history": HISTORY.assign(timestamp=days(1, 6, 5, 9)),
             },
             2,
-            "2 of 2 rows are earlier than the last row of the history, and 1 are earlier than the "
-            "last row of their own user",
+            "2 of 2 rows are earlier than the last row of the history, and 1 is earlier than the "
+            "last row of its own user",
             {"user_id": 1, "item_id": 11, "timestamp": days(5)[0], "end_of_history": days(9)[0]},
         ),
         (
@@ -95,7 +95,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "history": HISTORY.assign(timestamp=[1, 2, 3, 6]),
             },
             1,
-            "1 of 2 rows are earlier than the last row of the history, and 0 are",
+            "1 of 2 rows is earlier than the last row of the history, and 0 are",
             {"user_id": 1, "item_id": 11, "timestamp": 5, "end_of_history": 6},
         ),
     ],
@@ -108,7 +108,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "history": pairs((2, 11), (3, 11), (3, 12)).assign(timestamp=[7, 8, 6]),
             },
             1,
-            "1 of 3 held-out items are in the history, but only after",
+            "1 of 3 held-out items is in the history, but only after",
             {"item_id": 11, "first_of_truth": 5, "first_of_history": 7},
         ),
     ],
@@ -119,7 +119,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "interactions": TRUTH.assign(timestamp=days(4, 4)),
             },
             1,
-            "1 of 2 lists were created after the first row of their user",
+            "1 of 2 lists was created after the first row of its user",
             {"user_id": 2, "last_made": days(5)[0], "first_of_truth": days(4)[0]},
         ),
     ],
@@ -130,7 +130,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "history": HISTORY.assign(timestamp=days(1, 4, 3, 9)),
             },
             1,
-            "1 of 2 lists were created before the last row",
+            "1 of 2 lists was created before the last row",
             {"user_id": 2, "first_made": days(2)[0], "last_of_history": days(3)[0]},
         ),
     ],
@@ -138,7 +138,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"history": pairs((1, 13), (2, 11), (2, 14))},
             1,
-            "1 of 3 recommended items are not in the catalogue (history)",
+            "1 of 3 recommended items is not in the catalogue (history)",
             {"item_id": 12, "n_recommended": 2},
         ),
         (
@@ -155,7 +155,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"history": pairs((1, 13), (2, 11), (3, 12))},
             1,
-            "1 of 2 held-out items are not in the catalogue (history)",
+            "1 of 2 held-out items is not in the catalogue (history)",
             {"item_id": 14, "n_held_out": 1},
         ),
     ],
@@ -168,7 +168,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 }
             },
             1,
-            "1 of 2 models recommend only items that are not in the interactions",
+            "1 of 2 models recommends only items that are not in the interactions",
             {"model": "renamed", "first_item": '"1011"', "last_item": '"1013"'},
         ),
     ],
@@ -356,7 +356,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"interactions": pairs((1, 11), (2, 14), (7, 14))},
             1,
-            "1 of 3 users have no recommendations",
+            "1 of 3 users has no recommendations",
             {"user_id": 7},
         ),
     ],
@@ -364,7 +364,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"interactions": pairs((2, 13))},
             1,
-            "1 of 2 lists belong to users who are not in the interactions",
+            "1 of 2 lists belongs to a user who is not in the interactions",
             {"user_id": 1},
         ),
     ],
@@ -373,7 +373,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"k": [1, 2], "recommendations": LISTS[:3]},
             1,
-            "1 of 2 lists have fewer than 2 items",
+            "1 of 2 lists has fewer than 2 items",
             {"user_id": 2, "n_recommended": 1},
         ),
     ],
@@ -403,7 +403,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"recommendations": LISTS.assign(score=[0.5, 0.5, 0.7, 0.6])},
             1,
-            "1 of 2 lists with several items have the same score for all of them",
+            "1 of 2 lists with several items has the same score for all of them",
             {"user_id": 1, "n_items": 2, "score": 0.5},
         ),
     ],
@@ -411,7 +411,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"recommendations": LISTS.assign(score=[0.5, 0.5, 0.7, 0.6])},
             1,
-            "1 of 2 lists have items with equal scores",
+            "1 of 2 lists has items with equal scores",
             {"user_id": 1, "n_items": 2, "n_scores": 1},
         ),
         (  # different as doubles, equal as floats
@@ -504,7 +504,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
         (
             {"interactions": TRUTH.assign(relevance=[2.0, -1.0])},
             1,
-            "1 of 2 rows have a relevance below 0",
+            "1 of 2 rows has a relevance below 0",
             {"user_id": 2, "item_id": 14, "relevance": -1.0},
         ),
     ],
@@ -516,7 +516,7 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 )
             },
             1,
-            "1 users have more than 1 % of all 59 rows each",
+            "1 user has more than 1 % of all 59 rows",
             {"user_id": 30, "n_own_rows": 30},
         ),
     ],
@@ -555,12 +555,12 @@ CASES: dict[str, list[tuple[dict[str, Any], int, str, dict[str, Any]]]] = {
                 "interactions": pairs((1, 101)),
             },
             1,
-            "1 items are in more than nine of ten lists",
+            "1 item is in more than nine of ten lists",
             {"item_id": 11, "n_recommended": 20, "n_lists": 20},
         ),
     ],
     "users_unknown": [
-        ({"users": EVERYBODY[:1]}, 1, "1 of 2 lists belong to users who are", {"user_id": 2}),
+        ({"users": EVERYBODY[:1]}, 1, "1 of 2 lists belongs to a user who is", {"user_id": 2}),
     ],
 }  # fmt: skip
 CASES |= {
@@ -610,7 +610,7 @@ CASES |= {
                 "users": None,
             },
             20,
-            "1 recommended rows are in the interactions, but 20 would be if item_id of the lists "
+            "1 recommended row is in the interactions, but 20 would be if item_id of the lists "
             "were 1 higher",
             {},
         ),
@@ -774,7 +774,7 @@ def test_what_was_checked_is_still_refused() -> None:
     with sm.Evaluator(**BROKEN) as evaluator:
         for _ in range(2):
             assert findings_of(evaluator)[0].level == "error"
-            with pytest.raises(sm.DataError, match="repeat an item"):
+            with pytest.raises(sm.DataError, match="repeats an item"):
                 evaluator.evaluate("ndcg@5")
 
 
@@ -782,7 +782,7 @@ def test_a_model_whose_items_are_all_unknown_is_named() -> None:
     """The other model has held-out items, so the run is not refused."""
     lists = {"als": LISTS, "renamed": LISTS.assign(item_id=LISTS["item_id"] + 1000)}
     with sm.Evaluator(lists, TRUTH, check=True) as evaluator:
-        with pytest.warns(sm.DataWarning, match="1 of 2 models recommend only items"):
+        with pytest.warns(sm.DataWarning, match="1 of 2 models recommends only items"):
             evaluator.evaluate("recall@5")
         (finding,) = [
             one for one in findings_of(evaluator) if one.check == "models_without_common_items"
@@ -1027,7 +1027,7 @@ def test_shifted_ids_of_many_users_are_found_among_some() -> None:
     }
     finding = found({**tables, "history": None, "users": None})["recommendations_shifted_ids"]
     assert finding.n == 10_000
-    assert "1 recommended rows of 10,000 users are in the interactions" in finding.text
+    assert "1 recommended row of 10,000 users is in the interactions" in finding.text
 
 
 def test_popular_items_without_those_of_the_user_are_not_shifted() -> None:

@@ -215,7 +215,7 @@ DATA_ERRORS: list[Case] = [
      ["recommendations", "item_id", "cannot be an id"]),
     ("lists of items in the cells of the truth",
      lambda _: evaluate(R.astype({"item_id": str}), I.assign(item_id=["10|11", "12"])),
-     ["interactions, column item_id", "1 of 1 ids with a separator are lists of ids of other rows",
+     ["interactions, column item_id", "1 of 1 ids with a separator is a list of ids of other rows",
       "separated by '|'", "unnest(string_split_regex(item_id, ' *[|] *')) AS item_id"]),
     ("lists of items in the cells of the lists",
      lambda _: evaluate(pd.DataFrame({"user_id": [1, 2], "sku": ["['10', '11']", "['12']"],
@@ -266,14 +266,14 @@ DATA_ERRORS: list[Case] = [
     ("negative ranks", lambda _: evaluate(R.assign(rank=[-1, 1, 1, 2])),
      ["recommendations", "rank", "1 of 4", "-1", "What to do"]),
     ("broken ranks", lambda _: evaluate(R.assign(rank=[1, 1.5, 1, 2])),
-     ["recommendations", "rank", "1 of 4", "1.5", "whole numbers"]),
+     ["recommendations", "rank", "1 of 4", "1.5", "whole number"]),
     ("ranks that are NULL", lambda _: evaluate(R.assign(rank=[1, None, 1, 2])),
      ["recommendations", "rank", "1 of 4", "NULL"]),
     ("ranks that are NaN",
      lambda _: evaluate(pa.table({**I.to_dict("list"), "rank": [1.0, float("nan")]})),
      ["recommendations", "rank", "1 of 2", "nan"]),
     ("ranks that are infinite", lambda _: evaluate(R.assign(rank=[1, np.inf, 1, 2])),
-     ["recommendations", "rank", "1 of 4", "inf", "whole numbers"]),
+     ["recommendations", "rank", "1 of 4", "inf", "whole number"]),
     ("ranks in text", lambda _: evaluate(R.assign(rank=list("1212"))),
      ["recommendations", "rank", "VARCHAR", "not a number"]),
     ("ranks that repeat", lambda _: evaluate(R.assign(rank=[1, 1, 1, 2])),
@@ -653,7 +653,7 @@ def test_few_users_without_a_hit_are_warned_of(
         with pytest.raises(sm.DataError, match="none of the recommended items"):
             evaluate(source, truth)
     else:
-        with pytest.warns(sm.DataWarning, match="recommend only items that are not in the inter"):
+        with pytest.warns(sm.DataWarning, match="recommends? only items that are not in the inter"):
             found = evaluate(source, truth, check=True)
         assert found["value"].tolist() == [0] * len(models)
         assert found["n_users"].tolist() == [users] * len(models)

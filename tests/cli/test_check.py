@@ -67,7 +67,7 @@ def test_a_table_for_people(files: Path) -> None:
     result = run(files, "check", "broken", "--format", "table")
     assert result.stdout.startswith(
         "error: recommendations_duplicates\n"
-        "  recommendations: 1 of 3 rows repeat an item of the same user and model\n"
+        "  recommendations: 1 of 3 rows repeats an item of the same user and model\n"
         "    user_id  item_id  n_copies\n"
         "    1        11       2\n"
         "  -> remove the repeated rows, or choose how to handle them (keep, count_once, join, "

@@ -692,6 +692,19 @@ def test_help_of_all() -> None:
     assert run("--version").stdout.strip().endswith(sm.__version__)
 
 
+def test_help_without_a_command() -> None:
+    result = python()
+    assert result.returncode == 2
+    assert (result.stderr or result.stdout).startswith("Usage: sqlmetrics")
+    assert "Error" not in result.stdout + result.stderr
+
+
+def test_an_argument_is_not_suggested_as_an_option() -> None:
+    result = run("evaluate", "--metric", "ndcg", code=2)
+    assert "'metrics'" not in result.stderr
+    assert "No such option '--metric'" in result.stderr
+
+
 # ---------------------------------------------------------------- real processes
 
 

@@ -193,6 +193,31 @@ def test_placeholders() -> None:
     assert "columns={'interactions.relevance': '{name}'}" in str(filled(text, Unfilled()))
 
 
+# a text about all rows, lists or users, or about a number that is no subject
+NOT_COUNTED = {
+    "interactions_all_relevant", "interactions_graded", "models_without_hits",
+    "perfect_lists", "ranks_contradict_scores", "recommendations_shifted_ids",
+    "users_zero_weights",
+}  # fmt: skip
+
+
+def test_texts_of_checks_are_right_for_one_and_for_several() -> None:
+    one, several = (Unfilled(n=n) for n in ("1", "2"))
+    same = {
+        check.name
+        for check in Catalog.load().checks.values()
+        if "{n}" in check.found
+        and str(filled(check.found, one)).replace("1", "2")
+        == str(filled(check.found, several)).replace("1", "2")
+    }
+    assert same == NOT_COUNTED
+    text = "{n} {n:row has|rows have} a NULL"
+    assert str(filled(text, {"n": "1"})) == "1 row has a NULL"
+    assert [str(filled(text, {"n": n})) for n in ("0", "1,001")] == [
+        "0 rows have a NULL", "1,001 rows have a NULL",
+    ]  # fmt: skip
+
+
 def test_an_unknown_placeholder_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "checks").mkdir()
     path = tmp_path / "checks" / "mine.sql.j2"

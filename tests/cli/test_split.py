@@ -259,7 +259,7 @@ REFUSED: list[tuple[Any, dict[str, Any], type[SqlmetricsError], str]] = [
     (EVENTS[COLUMNS[:2]], {"by": "last=1"}, DataError, "no column timestamp"),
     (EVENTS.assign(timestamp="x"), {"by": "last=1"}, DataError, "have the type VARCHAR"),
     (EVENTS.assign(timestamp=[None, *range(12)]), {"by": "last=1"}, DataError,
-     "1 of 13 events have no user, item or timestamp(.|\n)*u1"),
+     "1 of 13 events has no user, item or timestamp(.|\n)*u1"),
     (EVENTS.assign(timestamp=[1.7e9, 1.7e12] * 6 + [1.7e9]), {"by": "last=1"}, DataError,
      "seconds since 1970, the last, .* milliseconds"),
     (EVENTS[:0], {"by": "last=1"}, DataError, "no events"),

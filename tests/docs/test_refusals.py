@@ -107,10 +107,10 @@ TABLES = {
         "-r lists.csv -i no_rows_truth.csv ndcg@2",
         "no_rows_truth.csv is empty",
     ),
-    "an item twice in a list": ("-r repeated.csv -i truth.csv ndcg@2", "1 of 3 rows repeat"),
+    "an item twice in a list": ("-r repeated.csv -i truth.csv ndcg@2", "1 of 3 rows repeats"),
     "an item twice in the truth": (
         "-r lists.csv -i repeated_truth.csv ndcg@2",
-        "1 of 3 rows repeat",
+        "1 of 3 rows repeats",
     ),
     "an item that is NULL": ("-r null_item.csv -i truth.csv ndcg@2", "NULL"),
     "a user that is NULL": ("-r lists.csv -i null_truth.csv ndcg@2", "NULL"),

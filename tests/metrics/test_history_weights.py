@@ -76,7 +76,7 @@ def test_the_columns_are_needed() -> None:
 
 
 def test_negative_weights_are_refused() -> None:
-    with pytest.raises(sm.DataError, match=r"history, column weight: 1 weights are negative"):
+    with pytest.raises(sm.DataError, match=r"history, column weight: 1 weight is negative"):
         per_user(history(weight=[1.0, 2.0, -1.0, 5.0, 1.0, 1.0]), "column")
 
 

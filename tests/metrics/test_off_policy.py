@@ -323,20 +323,20 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "a reward is NULL": ({"logs": changed(LOGS, "reward", math.nan)}, "logs, column reward: 1 "),
     "a propensity of 0": (
         {"logs": changed(LOGS, "propensity", 0)},
-        "logs, column propensity: 1 propensities are",
+        "logs, column propensity: 1 propensity is",
     ),
     "a propensity above 1": (
         {"logs": changed(LOGS, "propensity", 1.5)},
-        "logs, column propensity: 1 propensities are",
+        "logs, column propensity: 1 propensity is",
     ),
     "no propensities": ({"logs": LOGS.drop(columns="propensity")}, "needs the column propensity"),
     "probabilities sum to 1.05": (
         {"policy": changed(POLICY, "probability", 0.3)},
-        r"policy, column probability: the probabilities of 1 rounds do not sum to 1(.|\n)*1\.05",
+        r"policy, column probability: the probabilities of 1 round do not sum to 1(.|\n)*1\.05",
     ),
     "a probability above 1": (
         {"policy": changed(POLICY, "probability", 3)},
-        "policy, column probability: 1 values are NULL, NaN, below 0 or above 1",
+        "policy, column probability: 1 value is NULL, NaN, below 0 or above 1",
     ),
     "a score": (
         {"policy": POLICY.rename(columns={"probability": "score"})},
@@ -344,7 +344,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a prediction is NULL": (
         {"policy": changed(POLICY, "predicted", math.nan)},
-        "policy, column predicted: 1 predicted rewards are NULL",
+        "policy, column predicted: 1 predicted reward is NULL",
     ),
     "no predictions": ({"policy": POLICY.drop(columns="predicted")}, "needs the column predicted"),
     "rounds without a policy": (
@@ -353,11 +353,11 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "rounds that repeat": (
         {"logs": pd.concat([LOGS, LOGS.head(1)])},
-        r"logs, column round_id: 1 rounds have several rows",
+        r"logs, column round_id: 1 round has several rows",
     ),
     "items that repeat": (
         {"policy": pd.concat([POLICY, POLICY.head(1)])},
-        "policy: 1 items are repeated in a round",
+        "policy: 1 item is repeated in a round",
     ),
     "round ids of another type": (
         {"policy": POLICY.assign(round_id=POLICY["round_id"].astype(str))},
@@ -382,7 +382,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "no policy": ({"policy": None}, "no new policy is given"),
     "a probability in the logs above 1": (
         {"logs": LOGS.assign(target_propensity=[1.5] + [0.5] * 6), "policy": None},
-        "logs, column target_propensity: 1 values are NULL, NaN, below 0 or above 1",
+        "logs, column target_propensity: 1 value is NULL, NaN, below 0 or above 1",
     ),
     "a user without a list": (
         {"policy": None, "recommendations": LISTS.head(2)},
@@ -420,7 +420,7 @@ def test_requests_are_refused(metrics: list[str], call: dict[str, Any], message:
     ("logs", "message"),
     [
         (SHOWN.assign(position=SHOWN["position"] - 1), "3 positions are NULL, below 1"),
-        (pd.concat([SHOWN, SHOWN.head(1)]), "1 items are repeated for a user"),
+        (pd.concat([SHOWN, SHOWN.head(1)]), "1 item is repeated for a user"),
         (SHOWN.drop(columns="position"), "needs the column position"),
     ],
 )
@@ -433,7 +433,7 @@ def test_broken_positions_are_refused(logs: pd.DataFrame, message: str) -> None:
     ("examination", "message"),
     [
         ([0, 0.5, 0.2] * 3, "3 values are NULL, NaN, not above 0 or above 1"),
-        ([0.9, 0.5, 0.2, *[0.8, 0.5, 0.2] * 2], "1 positions have several values"),
+        ([0.9, 0.5, 0.2, *[0.8, 0.5, 0.2] * 2], "1 position has several values"),
     ],
 )
 def test_broken_examinations_are_refused(examination: list[float], message: str) -> None:

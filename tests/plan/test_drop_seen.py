@@ -145,7 +145,7 @@ def test_lists_in_one_row() -> None:
 def test_gaps_of_the_ranks_as_given_are_refused_all_the_same() -> None:
     gaps = ranked(LISTS).query("user_id != 'u1' or item_id != 'b'")  # ranks 1, 3, 4
     given = {"recommendations": gaps, "interactions": RELEVANT, "history": HISTORY}
-    refused(sm.DataError, "1 of 3 lists have gaps", "u1", settings=DROP, **given)
+    refused(sm.DataError, "1 of 3 lists has gaps", "u1", settings=DROP, **given)
     with Evaluator(**given, settings={**DROP, "rank_gaps": "close"}) as evaluator:
         lists = evaluator.stage("ranked").sort_values("rank")
         assert list(lists[lists["user_id"] == "u1"]["rank"]) == [1]
@@ -154,7 +154,7 @@ def test_gaps_of_the_ranks_as_given_are_refused_all_the_same() -> None:
 def test_copies_of_seen_items_are_refused_all_the_same() -> None:
     copies = scored({**LISTS, "u1": "aab"})
     given = {"recommendations": copies, "interactions": RELEVANT, "history": HISTORY}
-    refused(sm.DataError, "1 of 9 rows repeat an item", settings=DROP, **given)
+    refused(sm.DataError, "1 of 9 rows repeats an item", settings=DROP, **given)
     # b of u1 is not relevant, b of u2 is second, after c, and so is d of u3: equal scores, c first
     with Evaluator(**given, settings={**DROP, "duplicate_recommendations": "keep"}) as evaluator:
         assert evaluator.per_user("mrr")["mrr"].to_list() == [0, 1 / 2, 1 / 2]

@@ -314,6 +314,6 @@ def test_an_item_of_a_user_with_several_values_is_refused() -> None:
     settings = {"duplicate_interactions": "set"}
     with (
         Evaluator({1: ["a"]}, truth, settings=settings) as evaluator,
-        pytest.raises(sm.DataError, match="column channel: 1 items of users have several values"),
+        pytest.raises(sm.DataError, match="column channel: 1 item of users has several values"),
     ):
         evaluator.evaluate("recall@1", by_item="interactions.channel")

@@ -480,7 +480,7 @@ def test_a_leak_of_a_split_is_named() -> None:
         told[len(told)] = {warned.check: warned for warned in content.warnings}
     leaks, clean = told.values()
     assert leaks["truth_before_end_of_history"].level == "warning"
-    assert "1 of 2 rows are earlier than the last row of the history, and 0 are" in (
+    assert "1 of 2 rows is earlier than the last row of the history, and 0 are" in (
         leaks["truth_before_end_of_history"].found
     )
     future = leaks["items_from_the_future"]

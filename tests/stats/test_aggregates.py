@@ -239,15 +239,15 @@ def test_weights_of_models_and_slices() -> None:
         (None, ["needs the table users", "aggregate=weighted_mean"]),
         (WEIGHTS.drop(columns="weight"), ["needs the column weight of the table users"]),
         (WEIGHTS.assign(weight=list("abcd")), ["has as VARCHAR, not as numbers"]),
-        (WEIGHTS.iloc[:3], ["1 users have no weight", "4"]),
-        (WEIGHTS.assign(weight=[1, None, 1, 1]), ["1 users have no weight", "2"]),
+        (WEIGHTS.iloc[:3], ["1 user has no weight", "4"]),
+        (WEIGHTS.assign(weight=[1, None, 1, 1]), ["1 user has no weight", "2"]),
         (WEIGHTS.assign(weight=[None] * 4), ["4 users have no weight"]),
         (WEIGHTS.assign(weight=[1, -1, 1, math.inf]), ["2 weights are negative, NaN or infinite"]),
         (pd.concat([WEIGHTS, WEIGHTS.assign(weight=2)]), ["3 users have several weights"]),
-        (WEIGHTS.assign(weight=0), ["the weights of all 4 evaluated users are 0"]),
+        (WEIGHTS.assign(weight=0), ["all evaluated users (4) have a weight of 0"]),
         (
             pd.concat([WEIGHTS.assign(weight=0), pd.DataFrame({"user_id": [9], "weight": [1]})]),
-            ["the weights of all 4 evaluated users are 0"],
+            ["all evaluated users (4) have a weight of 0"],
         ),
     ],
 )
@@ -265,7 +265,7 @@ def test_weights_of_a_csv_file_that_begins_with_empty_ones(tmp_path: Path) -> No
     with pytest.raises(sm.DataError, match="4 users have no weight"):
         evaluate(WEIGHTED, **FOUR, users=tmp_path)
     (tmp_path / "b.csv").write_text("user_id,weight\n1,2.5\n2,2.5\n3,0\n")
-    with pytest.raises(sm.DataError, match="1 users have no weight"):
+    with pytest.raises(sm.DataError, match="1 user has no weight"):
         evaluate(WEIGHTED, **FOUR, users=tmp_path)
 
 

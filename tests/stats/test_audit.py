@@ -183,7 +183,7 @@ def test_slices_and_metrics_with_other_columns() -> None:
 def test_few_audited_users_are_warned_of() -> None:
     with (
         evaluator([1.0] * 20, [1.0, 0] * 4 + [1]) as given,
-        pytest.warns(SqlmetricsWarning, match="1 of 1 rows have fewer than 10 audited users.* 9;"),
+        pytest.warns(SqlmetricsWarning, match="1 of 1 rows has fewer than 10 audited users.* 9;"),
     ):
         given.evaluate(METRIC)
 
@@ -196,17 +196,17 @@ PAIRS = pd.DataFrame(
 PAIR_LISTS = PAIRS.drop(columns="relevance").assign(rank=[1, 2] * 3)
 UNJUDGED = PAIRS[:3]  # item 2 of user 1 is not judged
 BAD: dict[str, tuple[Any, str, list[str]]] = {
-    "an unjudged item": (UNJUDGED, "ndcg@2", ["audit: 1 items", "1        2        2", "judge"]),
-    "an unjudged item of a whole list": (UNJUDGED, "map", ["audit: 1 items"]),
+    "an unjudged item": (UNJUDGED, "ndcg@2", ["audit: 1 item", "1        2        2", "judge"]),
+    "an unjudged item of a whole list": (UNJUDGED, "map", ["audit: 1 item"]),
     "no relevant item by people": (
         PAIRS[:4].assign(relevance=[1, 0, 0, 0]), "ndcg@2",
-        ["audit: 1 lists", "ndcg@2 by interactions only", "'audience': 'recommended'"],
+        ["audit: 1 list", "ndcg@2 by interactions only", "'audience': 'recommended'"],
     ),
     "no relevant item by labels": (
         PAIRS.assign(user_id=PAIRS["user_id"] + 1), "ndcg@1", ["ndcg@1 by audit only"],
     ),
     "a repeated row": (
-        pd.concat([PAIRS, PAIRS[:1]]), "ndcg@1", ["1 of 7 rows repeat", "This applies to audit"],
+        pd.concat([PAIRS, PAIRS[:1]]), "ndcg@1", ["1 of 7 rows repeats", "This applies to audit"],
     ),
     "no common user": (
         PAIRS[:2].assign(user_id=9), "ndcg@1", ["no user in common", "This applies to audit"],

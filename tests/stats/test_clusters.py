@@ -455,7 +455,7 @@ def test_a_cluster_in_two_slices_leaves_no_p_value_of_a_gap(given_metric: Path) 
 
 def test_one_cluster_has_no_interval_and_few_are_warned_of(given_metric: Path) -> None:
     with Evaluator(lists_of([1, 0, 1], [1, 1, 1]), key=KEY, templates=given_metric) as evaluator:
-        with pytest.warns(SqlmetricsWarning, match="user_id: 1 of 1 rows have fewer than 30"):
+        with pytest.warns(SqlmetricsWarning, match="user_id: 1 of 1 rows has fewer than 30"):
             row = evaluator.evaluate("given", cluster="user_id").loc[0]
         drawn = evaluator.evaluate("given", cluster="user_id", ci="bootstrap").loc[0]
     assert (row["n_clusters"], row["value"]) == (1, pytest.approx(2 / 3))
@@ -487,10 +487,10 @@ def test_metrics_of_a_run_lose_errors_that_assume_independent_rows(
 USERS_OF = pd.DataFrame({"user_id": [1, 2, 3, 3], "home": ["a", "b", "c", "d"]})
 WRONG: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("home", {"users": USERS_OF}, DataError,
-     "users, column home: 1 users are in several clusters.* 3 +c +d.*name a column with one"),
+     "users, column home: 1 user is in several clusters.* 3 +c +d.*name a column with one"),
     ("home", {"users": USERS_OF[1:3]}, DataError, "users, column home: 2 users have no cluster"),
     ("home", {"users": USERS_OF[:3].replace({"home": {"b": None}})}, DataError,
-     "1 users have no cluster"),
+     "1 user has no cluster"),
     ("household", {"users": USERS_OF}, UsageError, "cluster: unknown column or slice 'household'"),
     ("activity_group", {}, UsageError, "activity_group is not a column with one value per list"),
     ("items.kind", {"items": pd.DataFrame({"item_id": [1], "kind": ["x"]})}, UsageError,

@@ -163,7 +163,7 @@ DIFFERENT: list[tuple[list[Any], list[Any], str, str]] = [
         "frame.astype({'sku no': 'int64'}).astype({'sku no': str}) in pandas or "
         'CAST(CAST("sku no" AS BIGINT) AS VARCHAR) in SQL',
     ),
-    ([1.5, 2.0], [1, 2], "1 of 2 ids of recommendations are not whole numbers", SAME_KIND),
+    ([1.5, 2.0], [1, 2], "1 of 2 ids of recommendations is not a whole number", SAME_KIND),
     (
         ["1", "2"], [1, 2], f"VARCHAR and BIGINT, {NEVER}",
         "convert the ids of interactions, for example with frame.astype({'item_id': str}) in "
@@ -255,5 +255,5 @@ def test_floating_point_ids_that_can_stand_for_several_ids() -> None:
             assert evaluator.rows("recall@2")["value"] == [1]
         ids = pa.array([1.0, float(last), None], kind)
         lists = pa.table({"user_id": [1, 1, 1], "item_id": ids, "rank": [1, 2, 3]})
-        with pytest.raises(sm.DataError, match=f"1 of 3 ids are {last} or more, .* as {type_name}"):
+        with pytest.raises(sm.DataError, match=f"1 of 3 ids is {last} or more, .* as {type_name}"):
             Evaluator(lists, lists)

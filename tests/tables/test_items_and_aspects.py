@@ -99,7 +99,7 @@ def test_a_relevance_above_the_highest_grade() -> None:
         for metric, grade in itertools.product(expected, ("2", "2.5")):
             check_refused(
                 lambda: evaluator.evaluate(f"{metric}(max_grade={grade})"),  # noqa: B023
-                "interactions", "relevance", "1 rows have a relevance above max_grade",
+                "interactions", "relevance", "1 row has a relevance above max_grade",
                 {"user_id": 1, "item_id": 10, "relevance": 3.0}, "a larger max_grade",
             )  # fmt: skip
         given = evaluator.evaluate([f"{metric}(max_grade=3)" for metric in expected])
@@ -192,7 +192,7 @@ def test_a_number_that_is_missing_in_one_of_several_columns() -> None:
     options = {"columns": {"items.features": "f1,f2"}}
     check_refused(
         lambda: evaluate(DIVERSITY, items=changed(PLANE, "f2", 1, None), **options),
-        "items", "features", r"features \(f1, f2\): 1 values are NULL",
+        "items", "features", r"features \(f1, f2\): 1 value is NULL",
         {"item_id": 11, "dimension": 2, "value": "NULL"}, "fix these vectors",
     )  # fmt: skip
 
@@ -322,6 +322,6 @@ def test_lists_without_values_are_lists_of_numbers() -> None:
     )
     with (
         Evaluator(lists, {"u": ["a"]}) as evaluator,
-        pytest.raises(sm.DataError, match="1 of 1 scores are NULL"),
+        pytest.raises(sm.DataError, match="1 of 1 scores is NULL"),
     ):
         evaluator.evaluate("mrr")
