@@ -139,9 +139,9 @@ def trend(history: str, metric: str, **options: Any) -> None:
     """Show METRIC, and its changes, over the runs of HISTORY.
 
     HISTORY is the history of results that evaluate --append writes: FILE.duckdb:TABLE or FOLDER/.
-    Changes are relative to the previous run. With --by, a change is the sum of four columns: within
-    (other values in the slice), mix (another share of users), appeared and disappeared (slices of
-    one of the two runs only).
+    Changes are relative to the previous run. Slices (--by) split a change into four columns, which
+    add up to it: within (other values in the slice), mix (another share of users), appeared and
+    disappeared (slices of one of the two runs only).
     """
     from sqlmetrics.cli.history import show_trend
 

@@ -274,14 +274,14 @@ def test_conventions_that_refuse_the_rows_are_named() -> None:
     lists = pd.concat([FIVE_USERS["recommendations"], FIVE_USERS["recommendations"].head(1)])
     frame, messages = told("recall@3=0.38", recommendations=lists)
     assert "recall: omitted standard, " in messages
-    assert "repeat an item" in messages
+    assert "repeats an item" in messages
     assert {"replay-0.9", "rs_metrics"} <= set(frame["convention"])
     settings = frame.set_index("convention")["settings"]
     assert "duplicate_recommendations=count_once" in settings["rs_metrics"]
     kept, _ = told("recall@3=0.38", {"convention": "standard"}, recommendations=lists,
                    settings={"duplicate_recommendations": "dedup_then_cut"})  # fmt: skip
     assert kept["matches"].all()
-    with pytest.raises(sm.DataError, match="repeat an item"):
+    with pytest.raises(sm.DataError, match="repeats an item"):
         told("recall@3=0.38", {"convention": "standard"}, recommendations=lists)
 
 

@@ -313,7 +313,7 @@ def test_rows_of_users_may_be_repeated_but_not_differ(world: sm.Evaluator) -> No
     expected = world.evaluate(["recall@5"], by="country")
     assert_same(evaluate(tables, ["recall@5"], by="country"), expected)
     other = users[users["user_id"] == 4].assign(country="DE")
-    with pytest.raises(DataError, match=r"users, column country: 1 users.*\n.*\n +4 +DE +FR\n"):
+    with pytest.raises(DataError, match=r"users, column country: 1 user has.*\n.*\n +4 +DE +FR\n"):
         evaluate({**MAIN, "users": pd.concat([users, other])}, ["recall@5"], by="country")
 
 

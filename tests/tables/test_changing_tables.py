@@ -193,7 +193,7 @@ def test_rows_that_break_a_rule_are_found_once_they_are_there() -> None:
     with Evaluator("given", TRUTH, connection=connection) as evaluator:
         assert mrr(evaluator) == HELD
         connection.execute("INSERT INTO given VALUES (1, 11, 0.5)")
-        with pytest.raises(sm.DataError, match="repeat an item of the same user"):
+        with pytest.raises(sm.DataError, match="repeats an item of the same user"):
             mrr(evaluator)
         connection.execute("DELETE FROM given WHERE score = 0.5")
         assert mrr(evaluator) == HELD
