@@ -3,9 +3,9 @@
     python benchmarks/spark_scale.py [--users 1e4 1e5 1e6] [--metrics ndcg@10 recall@10]
 
 Lists of 100 items with scores, and ten held-out items per user, are evaluated without data checks.
-The numbers are sums over all tasks, from the event log of Spark. Three cases have skew, with the
-same number of rows: half of all held-out rows have one item; one user has as many listed items as
-3 % of all users together; and both. A row of the output has the case, rows of the lists, stages,
+The numbers are sums over all tasks, from the event log of Spark. Two cases have skew: half
+of all held-out rows have one of five items; one user has as many listed items more as 3 % of all
+users together. A row of the output has the case, rows of the lists, stages,
 CPU seconds of tasks, seconds of the longest task, and bytes per row of the lists: read, sent,
 spilled. Needs the extra `spark`.
 """

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 OF_RUNS = ("n_runs", "std_runs")  # columns of results for models with several runs
 OF_RUNS_COMPARED = ("n_runs", "baseline_runs")  # columns of comparisons over runs
-_RUNS_OF = (("model", "n_runs"), ("baseline", "baseline_runs"))
 GRAMMAR = "[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%] [where SLICE=VALUE, …]"
 OF_POWER = ("mde", "mde_relative", "users_needed", "clusters_needed", "runs_needed")
 OF_PAST = "mean(7) - 2 std(7)"  # instead of the number, for evaluations
@@ -541,7 +540,8 @@ def _shown(gate: Gate, number: float, bound: float) -> str:
 def _why(missing: str, row: Mapping[str, Any]) -> str:
     """Return why a row lacks a number, as far as the row shows it."""
     if "baseline_runs" in row:
-        few = [f"{row[count]} of {row[model]}" for model, count in _RUNS_OF if row[count] < 2]
+        counts = zip(OF_RUNS_COMPARED, ("model", "baseline"), strict=True)
+        few = [f"{row[count]} of {row[model]}" for count, model in counts if row[count] < 2]
         return f", with the runs: {listed(few)}" if few else ""
     users = row["n_users"]
     if users is None:
