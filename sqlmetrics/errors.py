@@ -245,6 +245,16 @@ def long_forms(name: str, known: Iterable[str]) -> list[str]:
     return [option for option in known if is_long_form(option.lstrip("-"))]
 
 
+def same_letters(name: str, known: Iterable[str]) -> str | None:
+    """Return the only name that has the letters of `name`, such as ItemID for item_id, if any."""
+    letters = [option for option in known if _letters(option) == _letters(name)]
+    return letters[0] if len(letters) == 1 else None
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).lower()
+
+
 def example_rows(rows: Sequence[Mapping[str, Any]]) -> str:
     """Lay out example rows as a table of indented lines, to show under an error message."""
     cells = [["NULL" if value is None else str(value) for value in row.values()] for row in rows]

@@ -96,9 +96,10 @@ class Settings:
                 known = set(metric.params) | set(self.catalog.stage_params)
             if name not in known:
                 owner = f" of {metric_name}" if dot else ""
+                close = suggestion(name, known)
                 raise UsageError(
-                    f"{where}: unknown setting {name!r}{owner}{suggestion(name, known)}; known: "
-                    + ", ".join(sorted(known))
+                    f"{where}: unknown setting {name!r}{owner}"
+                    f"{close or '; known: ' + ', '.join(sorted(known))}"
                 )
             if dot and metric.grain == "run" and name == "aggregate":
                 raise _no_aggregate(f"{where} {full_name}", metric)
@@ -194,10 +195,11 @@ class Settings:
         params = {**self.catalog.stage_params, **metric.params}
         for name in own:
             if name not in params:
+                close = suggestion(name, metric.params) or suggestion(name, params)
                 raise UsageError(
-                    f"{spec}: unknown parameter {name!r}{suggestion(name, params)}; "
-                    f"{spec.metric} has {', '.join(metric.params) or 'none of its own'}, and the "
-                    f"settings {', '.join(self.catalog.stage_params)}"
+                    f"{spec}: unknown parameter {name!r}{close or '.'} {spec.metric} has "
+                    f"{', '.join(metric.params) or 'no parameters of its own'} "
+                    f"(`sqlmetrics describe {spec.metric}` shows all settings)"
                 )
         if metric.grain == "run" and "aggregate" in own:
             raise _no_aggregate(str(spec), metric)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from sqlglot import exp
 
-from sqlmetrics.errors import MissingTableError, TemplateError
+from sqlmetrics.errors import MissingTableError, TemplateError, suggestion
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Stage
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
@@ -408,7 +408,8 @@ class Planner:
         return any(name in names for names in known)
 
     def _no_stage(self, name: str) -> str:
-        return f"there is no stage or table {name!r}; stages: {', '.join(self.catalog.stages)}"
+        close = suggestion(name, [*self.catalog.stages, *TABLES])
+        return f"there is no stage or table {name!r}{close} (`sqlmetrics list --stages` shows all)"
 
     def stage_node(
         self,

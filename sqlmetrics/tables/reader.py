@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.engines.relation import Relation
-from sqlmetrics.errors import DataError, UsageError, suggestion
+from sqlmetrics.errors import DataError, UsageError, same_letters, suggestion
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables import csv_layout
@@ -467,7 +467,10 @@ class TableReader:
             )  # fmt: skip
         if relation.like_values:
             return self._no_header(table, relation, relation.like_values)
-        close = suggestion(column, relation.types)
+        required, optional = COLUMNS[table]
+        read = {*self.user_keys, *required, *optional} if column == name else set()
+        others = [other for other in relation.types if other not in read]
+        close, same = suggestion(column, others), same_letters(column, others)
         columns = f"It has {listed(relation.types)}" if relation.types else "It has no columns"
         if relation.format == "csv":
             columns += " (the first line of a CSV file names its columns)"
@@ -478,7 +481,10 @@ class TableReader:
             column=name,
             remedy=self._unnested(table, of_structs[0], relation)
             if of_structs
-            else Message("map another column with ", map_column(table, name)),
+            else Message(
+                f"map {'it' if same else 'another column'} with ",
+                map_column(table, name, same or ...),
+            ),
         )
 
     def _no_header(self, table: str, relation: Relation, names: Sequence[str]) -> DataError:

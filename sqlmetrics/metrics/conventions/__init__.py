@@ -138,9 +138,8 @@ def _path_of(name: str | Path, known: Mapping[str, Path]) -> Path:
             raise UsageError(
                 f"{path} is not a convention: the name of a convention file must end in .toml"
             )
-        raise UsageError(
-            f"unknown convention {text!r}; choose one of {there_are}{suggestion(text, known)}"
-        )
+        close = suggestion(text, known) or f"; choose one of {there_are}"
+        raise UsageError(f"unknown convention {text!r}{close}")
     if path.stem in known:
         raise UsageError(
             f"the convention {path} has the same name as a convention of the package; rename the "
