@@ -1,11 +1,11 @@
 """CPU time and memory per row, from a million to a billion rows.
 
-    python benchmarks/scale.py [--rows 1e6 1e7 1e8 1e9] [--plot benchmarks/plots/scale.svg]
+    python benchmarks/scale.py [--rows 1e6 1e7 1e8 1e9] [--memory-limit 8GB] [--plot FILE.svg]
 
 Three metrics at 10 of lists of 100 items, with scores and with ranks. Every run is a command in a
-separate process, with all refusals of wrong tables, without a memory limit of the user. A row of
-the output has the kind of lists, the number of rows, seconds, CPU seconds, nanoseconds of CPU time
-per row and peak memory. A billion rows take 7 GB of disk. The plot needs the extra `bench`.
+separate process, with all refusals of wrong tables. A row of the output has the kind of lists, the
+number of rows, seconds, CPU seconds, nanoseconds of CPU time per row and peak memory. A billion rows
+take 7 GB of disk. The plot needs the extra `bench`.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ Points = dict[str, list[tuple[int, float, float]]]  # per kind: rows, ns of CPU 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", nargs="+", type=float, default=[1e6, 1e7, 1e8, 1e9])
+    parser.add_argument("--memory-limit", metavar="SIZE", help="of the engine; default: its own")
     parser.add_argument("--plot", type=Path, metavar="FILE.svg")
     options = parser.parse_args()
     print(
@@ -60,7 +61,7 @@ def main() -> None:
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as writer:
                 writer.submit(write, rows, Path(folder)).result()
             for kind in KINDS:
-                points[kind].append(measure(kind, rows, Path(folder)))
+                points[kind].append(measure(kind, rows, Path(folder), options.memory_limit))
     if options.plot:
         draw(points, options.plot)
 
@@ -77,12 +78,13 @@ def write(rows: int, folder: Path) -> None:
         connection.execute(TRUTH.format(users=rows // PER_USER, file=file))
 
 
-def measure(kind: str, rows: int, folder: Path) -> tuple[int, float, float]:
+def measure(kind: str, rows: int, folder: Path, limit: str | None) -> tuple[int, float, float]:
     """Evaluate the lists by their scores or ranks, print the cost and return it."""
     command = [
         sys.executable, "-m", "sqlmetrics", "evaluate", *ACCURACY, "--set", f"order={kind}",
         "-r", str(folder / "lists_*.parquet"), "-i", str(folder / "truth.parquet"),
         "--no-check", "-o", str(folder / "out.csv"), "--force",
+        *(["--memory-limit", limit] if limit else []),
     ]  # fmt: skip
     code, seconds, cpu, peak, message = measured(command, folder)
     if code:
