@@ -4,8 +4,8 @@
 
 Three metrics at 10 of lists of 100 items, with scores and with ranks. Every run is a command in a
 separate process, with all refusals of wrong tables. A row of the output has the kind of lists, the
-number of rows, seconds, CPU seconds, nanoseconds of CPU time per row and peak memory. A billion rows
-take 7 GB of disk. The plot needs the extra `bench`.
+number of rows, seconds, CPU seconds, nanoseconds of CPU time per row and peak memory. A billion
+rows take 7 GB of disk. The plot needs the extra `bench`.
 """
 
 from __future__ import annotations
