@@ -77,10 +77,16 @@ _PLAIN = {
     "int64": "BIGINT", "int32": "INTEGER", "int16": "SMALLINT", "int8": "TINYINT",
 }  # fmt: skip
 _ARROW_OF = {name: kind for kind, name in _PLAIN.items()}
-# DuckDB 2.0 splits a window over a Parquet file into ranges, and filters the whole file for each
-# range: 100 instead of 9 CPU seconds for 41 million of a billion rows. It also groups all rows
-# before a join that keeps few of them: 5 instead of 2 CPU seconds for ten million rows
-_WITHOUT = "partitioned_execution,partial_aggregate_pushdown"
+_SETTINGS = [
+    # only ORDER BY in queries orders rows
+    "preserve_insertion_order = false",
+    # DuckDB 2.0 splits a window over a Parquet file into ranges, and filters the whole file for
+    # each range: 100 instead of 9 CPU seconds for 41 million of a billion rows. It also groups all
+    # rows before a join that keeps few of them: 5 instead of 2 CPU seconds for ten million rows
+    "disabled_optimizers = 'partitioned_execution,partial_aggregate_pushdown'",
+    # the statistics of Parquet files omit NaN, which conditions on rows must find
+    "parquet_can_have_nan = true",
+]
 _UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
 _FEWER_ROWS = Message(
     "use fewer ", Argument("threads"), ", or evaluate a share of the users with ",
@@ -937,10 +943,9 @@ def _open(
     except duckdb.Error as error:
         shown = ", ".join(f"{name} {value!r}" for name, value in given.items())
         raise UsageError(f"the engine cannot be set up with {shown}: {reason(error)}") from error
-    # only ORDER BY in queries orders rows
-    execute(connection, "SET preserve_insertion_order = false")
-    with contextlib.suppress(duckdb.Error):  # unknown to older versions
-        execute(connection, f"SET disabled_optimizers = '{_WITHOUT}'")
+    for setting in _SETTINGS:
+        with contextlib.suppress(duckdb.Error):  # unknown to older versions
+            execute(connection, f"SET {setting}")
     return connection
 
 

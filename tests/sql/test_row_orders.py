@@ -268,8 +268,9 @@ def test_every_other_query_keeps_the_first_rows() -> None:
     for probe, contexts in PROBES.items():
         template = environment().get_template(f"inputs/{probe}.sql.j2")
         texts |= {template.render(relation="lists", table="lists", **c): probe for c in contexts}
-    of_checks = CATALOG.stages["first_lists"]  # the plans of results do not read it
-    texts |= {text: of_checks.name for _, text in renderings(of_checks, briefly=True)}
+    for name in ("first_lists", "surveyed_users"):  # the plans of results do not read them
+        stage = CATALOG.stages[name]
+        texts |= {text: name for _, text in renderings(stage, briefly=True)}
     with_limit = {label.partition(":")[0] for text, label in texts.items() if is_limited(text)}
     assert with_limit == {
         path.name.removesuffix(".sql.j2")

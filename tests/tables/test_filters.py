@@ -6,6 +6,8 @@ from typing import Any
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -39,6 +41,20 @@ def test_rows_that_do_not_satisfy_it_are_not_there() -> None:
     assert found["n_users"].to_list() == [3, 3, 3, 3]
     negated = evaluated(where={"interactions": "NOT rating < 3"})
     pd.testing.assert_frame_equal(negated, found)
+
+
+def test_nan_in_a_file_whose_statistics_omit_it(tmp_path: Path) -> None:
+    """NaN is above every number, in a file as in a frame."""
+    lists = pa.table({"user_id": [1, 2], "item_id": [1, 3], "rank": [1, 1]})
+    truth = pa.table(
+        {"user_id": [1, 1, 2], "item_id": [1, 2, 3], "price": [1.0, float("nan"), 2.0]}
+    )
+    pq.write_table(truth, tmp_path / "truth.parquet")
+    for condition, recall in (("price < 10", 1), ("NOT isnan(price)", 1), ("price > 1.5", 0.5)):
+        for source in (truth, tmp_path / "truth.parquet"):
+            with sm.Evaluator(lists, source, where={"interactions": condition}) as evaluator:
+                (value,) = evaluator.evaluate("recall@1")["value"]
+            assert value == recall, (condition, source)
 
 
 def test_of_every_table() -> None:
