@@ -1030,6 +1030,17 @@ def test_shifted_ids_of_many_users_are_found_among_some() -> None:
     assert "1 recommended row of 10,000 users is in the interactions" in finding.text
 
 
+def test_ties_of_many_users_are_counted_among_some() -> None:
+    users = range(10_001)
+    tables = {
+        "recommendations": lists(*((user, item, 0.5) for user in users for item in (1, 2))),
+        "interactions": pairs(*((user, 2) for user in users)),
+    }
+    finding = found({**tables, "history": None, "users": None})["recommendations_ties_decide"]
+    assert finding.n == 10_000
+    assert "up to 10,000 lists of 10,000 users have relevant and other items" in finding.text
+
+
 def test_popular_items_without_those_of_the_user_are_not_shifted() -> None:
     """Each list has the items 0 to 9 but for the two of its user, which other users want."""
     wanted = [(user, (3 * user + place) % 10) for user in range(60) for place in (0, 5)]
