@@ -322,9 +322,22 @@ class Plan:
         visit(self.root)
         return list(nodes.values())
 
-    def barriers(self, have: Collection[str] = ()) -> list[Node]:
-        """Return the nodes to compute before the result in separate statements, in order."""
-        return [node for node in barriers([self.root], have) if node is not self.root]
+    def barriers(self) -> list[Node]:
+        """Return the nodes to compute before the result in separate statements, in order.
+
+        These are the nodes marked as `apart` or `keep`, and those that several statements read.
+        """
+        nodes = self.nodes()
+        readers: dict[str, set[str]] = {node.key: set() for node in nodes}
+        alone: list[Node] = []
+        for node in reversed(nodes):
+            is_apart = node.apart or node.keep
+            if is_apart or node is self.root or (len(readers[node.key]) > 1 and not node.is_input):
+                alone.append(node)
+                readers[node.key] = {node.key}
+            for parent in node.parents.values():
+                readers[parent.key] |= readers[node.key]
+        return [node for node in reversed(alone) if node is not self.root]
 
     def statement(
         self,
@@ -372,27 +385,6 @@ class Plan:
             result = f"SELECT {columns} FROM {spelled.name(names[self.root.key], dialect)}"
         statement = f"WITH {', '.join(ctes)}\n{result}" if ctes else result
         return "\n".join(filter(None, [statement, settings(dialect)]))
-
-
-def barriers(roots: Sequence[Node], have: Collection[str] = ()) -> list[Node]:
-    """Return the nodes to compute in separate statements for these roots, in order.
-
-    These are the roots, the nodes marked as `apart` or `keep`, and the nodes that more than one
-    statement reads.
-    """
-    ends = {root.key for root in roots}
-    by_key = {node.key: node for root in roots for node in Plan(root).nodes(have)}
-    nodes = [node for node in by_key.values() if node.key not in have]
-    readers: dict[str, set[str]] = {node.key: set() for node in nodes}
-    alone: set[str] = set(ends)
-    for node in reversed(nodes):
-        if node.apart or node.keep or (len(readers[node.key]) > 1 and not node.is_input):
-            alone.add(node.key)
-        own = {node.key} if node.key in alone else readers[node.key]
-        for parent in node.parents.values():
-            if parent.key in readers:
-                readers[parent.key] |= own
-    return [node for node in nodes if node.key in alone]
 
 
 def parse(text: str, where: str) -> exp.Expr:
