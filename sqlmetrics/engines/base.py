@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
+from sqlmetrics.errors import UsageError
 from sqlmetrics.files import whole_file
 from sqlmetrics.rows import Rows, frame_of
 
@@ -47,11 +48,6 @@ class Engine(Protocol):
     @property
     def embedded(self) -> EmbeddedEngine | None:
         """Return the engine if it runs in this process, else None."""
-        return None
-
-    @property
-    def catalog(self) -> CatalogEngine | None:
-        """Return the engine if it can write tables to a catalog, else None."""
         return None
 
     @property
@@ -118,6 +114,23 @@ class Engine(Protocol):
     def write_parquet(self, plan: Plan, target: Path | str, force: bool) -> None:
         """Run a plan and write its rows as Parquet to the path from `new_file`."""
 
+    def check_table(self, name: str, force: bool) -> None:  # noqa: ARG002
+        """Check that a table of the engine's catalog may be written, before computing anything.
+
+        Raises:
+            UsageError: the engine has no catalog, or the name is not a table name.
+            DataError: the table exists and `force` is not set, or is read by the run; or its schema
+                is missing.
+        """
+        raise UsageError(
+            "write_table needs Spark, because it writes to Spark's catalog; with other engines, "
+            "use write_parquet"
+        )
+
+    def write_table(self, plan: Plan, name: str, force: bool) -> None:  # noqa: ARG002
+        """Run a plan and write its rows to a table of the engine's catalog."""
+        raise AssertionError("rejected by `check_table`")
+
     def check_comparisons(self) -> None:
         """Check that the engine can compare models.
 
@@ -137,10 +150,6 @@ class Engine(Protocol):
         `level`: the stack level of the caller, for warnings.
         """
         return self.frame(plan)
-
-    def kept(self) -> Mapping[str, str]:
-        """Return the kept intermediate relations: identity -> table."""
-        return {}
 
     def close(self) -> None:
         """Release the resources that the engine holds."""
@@ -166,6 +175,10 @@ class ChangingEngine(Engine, Protocol):
         Raises:
             DataError: the table or a column is missing, or a column has another type.
         """
+
+    def kept(self) -> Mapping[str, str]:
+        """Return the kept intermediate relations: identity -> table."""
+        return {}
 
     def forget(self, identities: Iterable[str]) -> None:  # noqa: ARG002
         """Drop kept intermediate relations."""
@@ -224,19 +237,3 @@ class EmbeddedEngine(ChangingEngine, Protocol):
 
     def interruptible(self, work: Callable[[], _T]) -> _T:
         """Run a function on the connection so that an interrupt stops it."""
-
-
-class CatalogEngine(Engine, Protocol):
-    """An engine with a catalog, such as Spark's."""
-
-    def check_table(self, name: str, force: bool) -> None:
-        """Check that a table may be written, before computing anything.
-
-        Raises:
-            UsageError: the name is not a table name.
-            DataError: the table exists and `force` is not set, or is read by the run; or its schema
-                is missing.
-        """
-
-    def write_table(self, plan: Plan, name: str, force: bool) -> None:
-        """Run a plan and write its rows to a table."""

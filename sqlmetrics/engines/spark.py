@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from sqlmetrics.engines import lakes, spark_folders, spark_to_duckdb
-from sqlmetrics.engines.base import CatalogEngine
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.lakes import is_lake_table
 from sqlmetrics.engines.per_user_values import nodes_below
 from sqlmetrics.engines.relation import Relation
@@ -146,7 +146,7 @@ def _suit_one_machine(session: Any) -> None:
         session.conf.set(name, str(context.defaultParallelism))
 
 
-class SparkEngine(CatalogEngine):
+class SparkEngine(Engine):
     """A Spark session that runs plans; intermediate relations are kept in it until `close`.
 
     The names of its views start with `sqlmetrics_` and the number of the engine. The engine changes
@@ -170,11 +170,6 @@ class SparkEngine(CatalogEngine):
         self._frames: list[Any] = []  # sources that Spark reads natively
         self._tables: list[str] = []  # names of sources that are tables, as given
         self._closed = False
-
-    @property
-    def catalog(self) -> SparkEngine:
-        """Return the engine itself."""
-        return self
 
     @property
     def version(self) -> str:
@@ -501,10 +496,6 @@ class SparkEngine(CatalogEngine):
                 with self._translated(node.name):
                     self._sql(statement).write.parquet(str(folders[node.key]))
         return spark_to_duckdb.frame(plan, folders, self.folder(), level + 1)
-
-    def kept(self) -> Mapping[str, str]:
-        """Return the kept intermediate relations: identity -> view."""
-        return self._kept
 
     def arrow(self, plan: Plan) -> pa.Table:
         """Run a plan and return its rows as an Arrow table."""

@@ -145,12 +145,7 @@ def write_parquet(session: Session, asked: Request, path: str | Path, force: boo
 
 def write_table(session: Session, asked: Request, name: str, force: bool) -> None:
     """Let the engine write a result to a table; see `Evaluator.write_table`."""
-    engine = session.engine.catalog
-    if engine is None:
-        raise UsageError(
-            "write_table needs Spark, because it writes to Spark's catalog; with other engines, "
-            "use write_parquet"
-        )
+    engine = session.engine
     engine.check_table(name, force)
     with own_templates_named(session):
         engine.write_table(ready(session, plan(session, asked)), name, force)
