@@ -759,12 +759,13 @@ class DuckDBEngine(EmbeddedEngine):
         if isinstance(error, duckdb.OutOfMemoryException):
             return self._out_of_memory(f"computing {title}", error)
         if full := not_written(error):
-            folder = full.path.parent
+            path, problem = full
+            folder = path.parent
             if self.owned and self._temporary.path in (folder, *folder.parents):
                 folder = self._temporary.path.parent
             return EngineError(
                 f"the engine stopped while computing {title}: its output does not fit into "
-                f"{folder} ({full.reason})",
+                f"{folder} ({problem})",
                 remedy=Message(_LARGER_DISK, ", or free disk space"),
             )
         self.check_files()

@@ -140,14 +140,6 @@ def all_are_relevant(planner: Planner, values: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class Judgeable:
-    """The metrics that support slices of items, and warnings about the other metrics."""
-
-    calls: Sequence[MetricCall]
-    warnings: tuple[Message, ...]
-
-
-@dataclass(frozen=True)
 class ItemSlices:
     """Plans values for slices of items, in which the ground truth is split into slices.
 
@@ -197,10 +189,10 @@ class ItemSlices:
             and all_are_relevant(self.usual, values)
         )
 
-    def judgeable(self, calls: Iterable[MetricCall]) -> Judgeable:
-        """Select the metrics that support slices of items.
+    def judgeable(self, calls: Iterable[MetricCall]) -> tuple[list[MetricCall], list[Message]]:
+        """Return the metrics that support slices of items, and warnings about the other metrics.
 
-        Metrics that the user did not name are omitted with a warning.
+        Metrics that the user did not name are omitted.
 
         Raises:
             UsageError: a named metric has no per-user values, or uses items that are not relevant.
@@ -222,7 +214,7 @@ class ItemSlices:
             warnings.append(Message(f"omitted: {problem}"))
         if not kept:
             raise UsageError(problem)
-        return Judgeable(kept, tuple(warnings))
+        return kept, warnings
 
     def _why_not(self, call: MetricCall) -> str:
         """Return why a metric does not support slices of items."""
