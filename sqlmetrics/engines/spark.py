@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import uuid
+import warnings
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,8 +21,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from sqlmetrics.engines import lakes, spark_folders, spark_to_duckdb
+from sqlmetrics.engines import lakes, spark_folders
 from sqlmetrics.engines.base import Engine
+from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.engines.lakes import is_lake_table
 from sqlmetrics.engines.per_user_values import nodes_below
 from sqlmetrics.engines.relation import Relation
@@ -40,6 +42,7 @@ from sqlmetrics.errors import (
     EngineError,
     QueryError,
     SqlmetricsError,
+    SqlmetricsWarning,
     UnreadableError,
     UsageError,
 )
@@ -211,7 +214,7 @@ class SparkEngine(Engine):
         shown = and_more(given)
         check_finished(label, shown, local)
         plain = self._parquet(label, shown, paths)
-        frame, folders, warnings = spark_folders.read(
+        frame, folders, warned = spark_folders.read(
             plain,
             lambda options: self._parquet(label, shown, paths, options),
             _types,
@@ -231,7 +234,7 @@ class SparkEngine(Engine):
         relation = self._relation(
             label, frame, shown, _as_relation(paths) if frame is plain else ""
         )
-        return replace(relation, parts=parts, folders=folders, warnings=warnings)
+        return replace(relation, parts=parts, folders=folders, warnings=warned)
 
     def _parquet(
         self, label: str, shown: str, paths: list[str], options: Mapping[str, str] | None = None
@@ -487,7 +490,14 @@ class SparkEngine(Engine):
             )
 
     def comparison(self, plan: Plan, of_users: Collection[Node], level: int) -> pd.DataFrame:
-        """Run a plan that compares models: Spark computes per-user values, DuckDB the rest."""
+        """Run a plan that compares models: Spark computes per-user values, DuckDB the rest.
+
+        A comparison aggregates the per-user differences in many ways, also over resamples. One
+        machine can do that for all users, and Spark's SQL lacks some of the required functions.
+
+        Raises:
+            DataError: this process cannot see the files that Spark has written.
+        """
         self.check_comparisons()
         nodes = nodes_below(plan.root, of_users)
         folders = {node.key: self.folder() / f"{node.name}_{node.key[-8:]}" for node in nodes}
@@ -495,7 +505,29 @@ class SparkEngine(Engine):
             for node, statement in zip(nodes, statements, strict=True):
                 with self._translated(node.name):
                     self._sql(statement).write.parquet(str(folders[node.key]))
-        return spark_to_duckdb.frame(plan, folders, self.folder(), level + 1)
+        with contextlib.ExitStack() as after:
+            for written in folders.values():
+                after.callback(shutil.rmtree, written, ignore_errors=True)
+            for written in folders.values():
+                if not list(written.glob("*.parquet")):
+                    raise DataError(
+                        f"Spark has written per-user values to {written}, but this process finds "
+                        "no file there",
+                        remedy=Message(
+                            Argument("temp_directory"),
+                            " must be a folder that Spark's executors and this process share",
+                        ),
+                    )
+            local = DuckDBEngine(temp_directory=self.folder() / "duckdb")
+            after.callback(local.close)
+            n_rows = sum(local.adopt(key, folder) for key, folder in folders.items())
+            warnings.warn(
+                f"Spark has written {n_rows:,} rows of per-user values to {self.folder()}; "
+                "DuckDB computes the comparison from these values in this process",
+                SqlmetricsWarning,
+                stacklevel=level + 1,
+            )
+            return local.frame(plan)
 
     def arrow(self, plan: Plan) -> pa.Table:
         """Run a plan and return its rows as an Arrow table."""
