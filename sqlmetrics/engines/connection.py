@@ -281,11 +281,7 @@ def connected(url: str, wanted: str | None) -> Connection:
 
 
 def _raw(given: Any) -> Any:
-    """Return the connection of a library inside an object of SQLAlchemy or Ibis.
-
-    Raises:
-        UsageError: the connection is closed.
-    """
+    """Return the connection of a library inside an object of SQLAlchemy or Ibis."""
     sqlalchemy, ibis = map(sys.modules.get, ("sqlalchemy.engine", "ibis.backends"))
     raw = given
     if sqlalchemy is not None and isinstance(given, sqlalchemy.Connection):
@@ -355,12 +351,7 @@ def _is_supported(raw: Any, dialect: str) -> bool:
 
 
 def _dialect_of_adbc(raw: Any, wanted: str | None) -> str:
-    """Return the dialect of the system that an ADBC connection leads to.
-
-    Raises:
-        UsageError: the connection is closed, or the dialect of the system is not known.
-        EngineError: the connection does not answer.
-    """
+    """Return the dialect of the system that an ADBC connection leads to."""
     if getattr(raw, "_closed", False):
         raise UsageError("the connection is closed", remedy="open a new connection")
     # the driver begins a transaction for its answer, which would be taken for the user's

@@ -211,11 +211,7 @@ class Dialect:
         return Column(name, kind, spelled="" if stored == meant else _quoted(stored))
 
     def _check_collations(self, name: str, path: str, columns: list[str]) -> None:
-        """Check that texts are compared by their bytes, which the first row shows.
-
-        Raises:
-            DataError: a column has another collation.
-        """
+        """Check that texts are compared by their bytes, which the first row shows."""
         mark = _WITH_COLLATIONS[self.name]
         for column in columns:
             query = f"SELECT COLLATION({_quoted(column, mark)}) AS found FROM {path} LIMIT 1"

@@ -165,9 +165,6 @@ def _with_switches(parsed: Any, url: str) -> Any:
     Args:
         parsed: the URL.
         url: its text; SQLAlchemy omits parameters without a value.
-
-    Raises:
-        UsageError: a value is neither on nor off.
     """
     blank = _BLANK_SWITCH.search(url)
     given = {**parsed.query, **({blank[1]: ""} if blank else {})}

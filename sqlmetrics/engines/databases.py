@@ -116,12 +116,7 @@ def _there(known: Collection[str]) -> str:
 
 
 def _query(engine: EmbeddedEngine, label: str, query: str, database: str | None) -> Relation:
-    """Run a query once and keep its rows.
-
-    Raises:
-        DataError: the query fails.
-        UsageError: the engine has a connection of the user, or the query is not one SELECT.
-    """
+    """Run a query once and keep its rows."""
     text = query.strip().rstrip(";").rstrip()
     shown = "the query " + (text if len(text) <= 60 else text[:60] + "…")
     if not engine.owned:

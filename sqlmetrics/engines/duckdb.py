@@ -223,11 +223,7 @@ class DuckDBEngine(EmbeddedEngine):
         return int(float(number) * 1024 ** _UNITS.index(unit))
 
     def _folder(self) -> Path:
-        """Return the folder for temporary files, creating it if needed; `close` removes it.
-
-        Raises:
-            UsageError: the folder cannot be created.
-        """
+        """Return the folder for temporary files, creating it if needed; `close` removes it."""
         try:
             return self._temporary.make()
         except OSError as error:
@@ -245,12 +241,7 @@ class DuckDBEngine(EmbeddedEngine):
         return databases.relation(self, label, source) if isinstance(source, str) else None
 
     def _lake_table(self, label: str, source: Any) -> Relation:
-        """Copy one version of a lake table to a temporary Parquet file.
-
-        Raises:
-            DataError: the table cannot be read, or the copy cannot be written.
-            UsageError: the engine has a connection of the user.
-        """
+        """Copy one version of a lake table to a temporary Parquet file."""
         lake = open_lake_table(label, source)
         if not self.owned:
             raise UsageError(
@@ -597,9 +588,6 @@ class DuckDBEngine(EmbeddedEngine):
 
         Stages that other statements read, too, are computed once and held, as are those of plans
         with many queries.
-
-        Raises:
-            DataError: a file changed in the meantime.
         """
         with self._running() as passing:
             nodes = plan.nodes(self._held)
@@ -619,11 +607,7 @@ class DuckDBEngine(EmbeddedEngine):
 
     @contextlib.contextmanager
     def _prepared(self, plan: Plan) -> Iterator[str]:
-        """Yield the statement of a check, over stages that are kept for other checks.
-
-        Raises:
-            DataError: a file changed in the meantime.
-        """
+        """Yield the statement of a check, over stages that are kept for other checks."""
         with self._running() as passing:
             first = [node for node in plan.nodes(self._kept) if node is not plan.root]
             tables = self._compute_first(first, passing)
@@ -631,11 +615,7 @@ class DuckDBEngine(EmbeddedEngine):
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[list[str]]:
-        """Yield a list of tables that are dropped after the statements that run in this context.
-
-        Raises:
-            DataError: a file changed in the meantime.
-        """
+        """Yield a list of tables that are dropped after the statements that run in this context."""
         self.check_files()
         self._folder()  # the engine spills data to this folder
         with self._registered():
@@ -737,11 +717,7 @@ class DuckDBEngine(EmbeddedEngine):
             raise self._explained(title, error) from error
 
     def _explained(self, title: str, error: duckdb.Error) -> SqlmetricsError:
-        """Translate an error of the engine, with the query's title, the reason and a remedy.
-
-        Raises:
-            DataError: a file has changed or is damaged.
-        """
+        """Translate an error of the engine, with the query's title, the reason and a remedy."""
         why = reason(error)
         if isinstance(error, duckdb.PermissionException):
             return QueryError(
@@ -779,11 +755,7 @@ class DuckDBEngine(EmbeddedEngine):
         return EngineError(f"the engine rejected the query for {title}: {why}")
 
     def _check_readable(self) -> None:
-        """Look for a damaged file, because the engine's message does not always name the file.
-
-        Raises:
-            DataError: a file is damaged.
-        """
+        """Look for a damaged file, because the engine's message does not always name the file."""
         template = environment().get_template("inputs/readable.sql.j2")
         connection = self.connection.cursor()  # the other may be in an aborted transaction
 
@@ -882,11 +854,7 @@ def _text_of(root: Same[Node], tables: frozenset[tuple[str, str]]) -> str:
 
 
 def _own_folder(temp_directory: str | Path | None) -> OwnFolder:
-    """Create a folder for temporary files, in the given folder or in the system's.
-
-    Raises:
-        UsageError: the folder cannot be created.
-    """
+    """Create a folder for temporary files, in the given folder or in the system's."""
     try:
         folder = OwnFolder(temp_directory)
         check_can_be_made(folder.path.parent)
@@ -900,11 +868,7 @@ def _no_folder(temp_directory: str | Path | None, error: OSError) -> UsageError:
 
 
 def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Read a stream to its end.
-
-    Raises:
-        DataError: the stream cannot be read.
-    """
+    """Read a stream to its end."""
     try:
         while chunk := stream.read(1 << 20):
             yield chunk

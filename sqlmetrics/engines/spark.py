@@ -357,11 +357,7 @@ class SparkEngine(Engine):
     # ---- running -------------------------------------------------------------------------------
 
     def _sql(self, statement: str) -> Any:
-        """Run a query on Spark.
-
-        Raises:
-            UsageError: Spark would replace a part of the query by one of its settings.
-        """
+        """Run a query on Spark."""
         if (match := re.search(r"\$\{[^}]*\}?", statement)) and self._substitutes():
             raise UsageError(
                 f"Spark replaces {match[0]} in queries by a setting, also in names; rename "
@@ -393,11 +389,7 @@ class SparkEngine(Engine):
         yield path
 
     def _check_no_source(self, target: str) -> None:
-        """Check that no source is read from a folder that is to be replaced.
-
-        Raises:
-            DataError: a source is read from it; names one of the files.
-        """
+        """Check that no source is read from a folder that is to be replaced."""
         folder = _comparable(target).rstrip("/") + "/"
         for file in self._files_read():
             path = _comparable(file)
@@ -707,11 +699,7 @@ def _is_text_path(value: Any) -> bool:
 
 
 def _expanded(table: str, label: str, path: str) -> list[str]:
-    """Return the paths for Spark: URIs unchanged, local paths absolute.
-
-    Raises:
-        DataError: the path is not a Parquet file.
-    """
+    """Return the paths for Spark: URIs unchanged, local paths absolute."""
     if path == "-":
         raise UsageError(f"{label}: Spark does not read stdin (-); write a Parquet file instead")
     name = path.lower().rstrip("/")
@@ -769,11 +757,7 @@ def _as_relation(paths: Sequence[str]) -> str:
 
 
 def _check_overwritten(path: Path) -> None:
-    """Check that a path is not a file, nor a folder with files that Spark does not write.
-
-    Raises:
-        DataError: the path is a file, or contains another file.
-    """
+    """Check that a path is not a file, nor a folder with files that Spark does not write."""
     if not path.is_dir():
         raise DataError(f"{path} is not overwritten: it is a file, but Spark writes a folder")
     for entry in sorted(path.iterdir()):

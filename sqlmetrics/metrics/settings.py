@@ -315,11 +315,7 @@ def _why_not_unjudged(metric: Metric) -> str:
 
 
 def _check_best_value(where: str, metric: Metric) -> None:
-    """Check that no_relevant=one applies to a metric.
-
-    Raises:
-        UsageError: 1 is not the best value of a user.
-    """
+    """Check that no_relevant=one applies to a metric."""
     if not metric.can_be_best_without_relevant:
         raise UsageError(
             f"{where}: no_relevant=one applies only to metrics of relevant items whose values are "
@@ -328,11 +324,7 @@ def _check_best_value(where: str, metric: Metric) -> None:
 
 
 def _check_duplicates_of_ties(where: str, values: Mapping[str, Value]) -> None:
-    """Check that the tie-breaking rule of lists in the order of scores applies to duplicate rows.
-
-    Raises:
-        UsageError: the rule has no meaning for this choice of duplicate rows.
-    """
+    """Check that the tie-breaking rule of scores applies to the choice of duplicate rows."""
     ties = str(values["ties"])
     name, choices = _MEANINGLESS.get(ties, ("ties", ()))
     if values[name] in choices:

@@ -127,11 +127,7 @@ def _of_whole_lists(request: MetricRequest) -> dict[str, Any]:
 
 
 def _tables(planner: Planner, requests: Sequence[MetricRequest]) -> tuple[Query, dict[str, Node]]:
-    """Plan the list and the relevant items, which must be those of all metrics.
-
-    Raises:
-        UsageError: they differ between metrics, or unjudged items count as relevant.
-    """
+    """Plan the list and the relevant items, which must be those of all metrics."""
     judged = "interactions" in planner.tables
     first: tuple[MetricRequest, Query, Query | None] | None = None
     for request in requests:

@@ -283,11 +283,7 @@ def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resol
 
 
 def _check_audited(asked: Request) -> None:
-    """Check that an audit can correct the values of a request.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """Check that an audit can correct the values of a request."""
     refused = {
         "per_user": asked.per_user, "by_item": asked.by_item, "gap": asked.gap,
         "cluster": asked.cluster, "ci": asked.interval.kind == "bootstrap",
@@ -301,11 +297,7 @@ def _check_audited(asked: Request) -> None:
 
 
 def _gaps(asked: Request, attributes: Sequence[Attribute]) -> tuple[str, ...]:
-    """Return the gaps between slices that are asked for.
-
-    Raises:
-        UsageError: there is no such gap, or there are no slices that one gap can be about.
-    """
+    """Return the gaps between slices that are asked for."""
     gaps = checked_gaps(asked.gap)
     if not gaps:
         return ()

@@ -200,11 +200,7 @@ def _names(names: str | Iterable[str] | None, option: str) -> list[str]:
 def _key(
     name: str, option: str, tables: Mapping[str, Table], user_keys: Sequence[str]
 ) -> Attribute | None:
-    """Return the attribute of the run, or of a column of the key, if the key has several.
-
-    Raises:
-        UsageError: the name is that of a column that every result has or combines.
-    """
+    """Return the attribute of the run, or of a column of the key, if the key has several."""
     if name.lower() == "model":
         raise UsageError(f"{option}: model is already in each row of the result; omit it")
     lists = tables.get("recommendations")

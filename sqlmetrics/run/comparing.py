@@ -222,11 +222,7 @@ def _compare_runs(
 
 
 def _check_over_runs(of_lists: Sequence[Attribute]) -> None:
-    """Check that runs are not compared one by one: seed 1 of one model is no pair of another's.
-
-    Raises:
-        UsageError: rows per run are requested.
-    """
+    """Check that runs are not compared one by one: seed 1 of one model is no pair of another's."""
     if of_lists:
         raise UsageError(
             "by: models are compared by the means of users over all runs; omit run, or use "
@@ -268,11 +264,7 @@ def _of_power(testing: Testing, clustered: bool) -> list[str]:
 
 
 def _check_audited(testing: Testing) -> None:
-    """Check that an audit has the significance test, and its power.
-
-    Raises:
-        UsageError: it has not.
-    """
+    """Check that an audit has the significance test, and its power."""
     if testing.test != "t":
         raise UsageError(
             Argument("audit"), " has standard errors, but no resamples or ranks; it cannot be "
@@ -286,11 +278,7 @@ def _check_audited(testing: Testing) -> None:
 
 
 def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricRequest]) -> str:
-    """Return the model to compare with.
-
-    Raises:
-        UsageError: there are not several models, or the baseline is not one of them.
-    """
+    """Return the model to compare with."""
     planner = session.planner
     chosen = planner.baseline_model if baseline is None else str(baseline)
     if not planner.several_models:
@@ -305,11 +293,7 @@ def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricR
 
 
 def _check_model(chosen: str | None, known: Sequence[str], argument: str) -> str:
-    """Return a chosen model, which an argument names.
-
-    Raises:
-        UsageError: there is no such model.
-    """
+    """Return a chosen model, which an argument names."""
     if chosen is None or chosen not in known:
         problem = "no baseline given" if chosen is None else f"there is no model {chosen!r}"
         close = "" if chosen is None else suggestion(chosen, known).rstrip("?")

@@ -126,11 +126,7 @@ class _Question:
 
 
 def _questions(session: Session, numbers: Numbers, k: Cutoffs) -> list[_Question]:
-    """Parse the reported numbers into one question each.
-
-    Raises:
-        UsageError: an invalid number or cutoff, an unknown metric, or models without names.
-    """
+    """Parse the reported numbers into one question each."""
     questions = []
     for number in read_numbers(numbers):
         if number.model is not None and not session.planner.several_models:

@@ -107,12 +107,7 @@ def _all_of(session: Session) -> list[str | MetricSpec]:
 def _small_slices(
     session: Session, calls: Sequence[MetricCall], attribute: Attribute
 ) -> Iterator[Finding]:
-    """Find the slices with too few users.
-
-    Raises:
-        UsageError: no metric has values of users in these slices.
-        DataError: the tables cannot be sliced.
-    """
+    """Find the slices with too few users."""
     results = _counted(session, calls, attribute)
     run = planned(results, summary(results))
     validate(session, run.reads, run.slices)

@@ -91,11 +91,7 @@ def rows(
 def _planned(
     session: Session, asked: Request, fail_if: str | Iterable[str]
 ) -> tuple[PlannedRun, list[Gate]]:
-    """Plan a request, and check that its result will have the rows that its gates are about.
-
-    Raises:
-        UsageError: see `Evaluator.evaluate`.
-    """
+    """Plan a request, and check that its result will have the rows that its gates are about."""
     gates = gating.read(session, fail_if, EVALUATION)
     with own_templates_named(session):
         run = plan(session, asked)

@@ -184,11 +184,7 @@ def _session(events: Any, given: Mapping[str, Any]) -> Iterator[Session]:
 
 
 def _checked(session: Session, events: Events, rule: Rule) -> dict[str, Any]:
-    """Return the number of events, and their first and last moment.
-
-    Raises:
-        DataError: an event has no user, item or usable timestamp, or units differ.
-    """
+    """Return the number of events, and their first and last moment."""
     if rule.has_time:
         check_time(events)
     reads: dict[str, Node] = {"events": events.node}
@@ -329,11 +325,7 @@ def _plain(value: Any) -> Any:
 
 
 def _check_sides(report: Mapping[str, Any], extent: Mapping[str, Any], rule: Rule) -> None:
-    """Check that both sides have rows.
-
-    Raises:
-        DataError: names the empty side, and why it is empty.
-    """
+    """Check that both sides have rows."""
     for side, name in (("history", "history"), ("held-out interactions", "truth")):
         if report[f"{name}_rows"]:
             continue
@@ -359,11 +351,7 @@ def _write(
     folder: Path,
     force: bool,
 ) -> None:
-    """Write all files, or none.
-
-    Raises:
-        DataError: a file was written in the meantime, or the folder cannot be written to.
-    """
+    """Write all files, or none."""
     try:
         with OwnFolder(folder, hidden=True) as own:
             draft = own / "new"

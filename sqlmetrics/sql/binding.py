@@ -134,9 +134,6 @@ def _bound(
 
     Returns:
         The tree, and its tables that refer to nodes.
-
-    Raises:
-        UsageError: two columns have the same name.
     """
     tree, identities = _parsed(text, where).copy(), dict(keys)
     if exact:

@@ -123,11 +123,7 @@ def _is_lowest(scores: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _named(what: str, indices: np.ndarray[Any, Any], ids: Ids | None) -> Any:
-    """Return the ids of indices; the indices themselves, if there are no ids.
-
-    Raises:
-        UsageError: an index has no id.
-    """
+    """Return the ids of indices; the indices themselves, if there are no ids."""
     import numpy as np
 
     if ids is None:

@@ -92,11 +92,7 @@ def expand(engine: Engine, label: str, source: str | Path) -> Expanded | None:
 
 
 def _check_readable(label: str, *paths: Path) -> None:
-    """Check that no path is a pipe or a link to no file.
-
-    Raises:
-        DataError: names the first such path.
-    """
+    """Check that no path is a pipe or a link to no file."""
     for path in paths:
         if path.is_fifo():
             raise DataError(
@@ -114,9 +110,6 @@ def _visible(label: str, shown: str, base: str, paths: Sequence[str]) -> Expande
     """Omit hidden files, and those in hidden folders, below the folder `base`.
 
     The pattern `shown` can name them: `lists/_old/*.parquet`.
-
-    Raises:
-        DataError: a job is still writing into one of the folders, from `base` down to the files.
     """
     rest = shown[len(base) :].lstrip("/")
     if re.search(r"(\A|/)[_.][^/]", rest):
@@ -192,11 +185,7 @@ def _engine_reads_exact_names() -> bool:
 
 
 def _check_names(label: str, paths: Sequence[str]) -> None:
-    """Check that no file is given twice, and that the engine can read every file name.
-
-    Raises:
-        DataError: names the file and, for a file given twice, both spellings.
-    """
+    """Check that no file is given twice, and that the engine can read every file name."""
     first: dict[str, str] = {}
     for path in paths:
         if os.sep == "/" and "\\" in path and glob.has_magic(path) and "://" not in path:
@@ -379,11 +368,7 @@ def _are_in_different_orders(
     layout: Layout | None,
     like_values: Sequence[Mapping[int, str]],
 ) -> bool:
-    """Return whether CSV files have their columns in different orders.
-
-    Raises:
-        DataError: a file lacks a column that the first file has, or has no header.
-    """
+    """Return whether CSV files have their columns in different orders."""
     (first, columns), *others = parts
     for part, theirs in others:
         absent = [name for name in columns if name not in theirs]

@@ -161,11 +161,7 @@ def lines_of(head: bytes) -> list[str]:
 
 
 def _check_start(label: str, shown: str, head: bytes) -> None:
-    """Check the first bytes of a file for formats and encodings that are not read.
-
-    Raises:
-        DataError: names the format or the encoding.
-    """
+    """Check the first bytes of a file for formats and encodings that are not read."""
     found = next(
         (
             what
@@ -195,10 +191,6 @@ def _trec_format(label: str, shown: str, lines: Sequence[str], by_name: str | No
 
     The second column of a TREC file has one value, such as Q0 or 0. A file of ratings without a
     header (user, item, rating, time) has as many columns, and its second column has many values.
-
-    Raises:
-        DataError: the first line is not one of a TREC file although others are, or the file has
-            ratings.
     """
     words = [line.split() for line in lines]
     kinds = [*map(_kind_of_line, words)]

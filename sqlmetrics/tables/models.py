@@ -117,9 +117,6 @@ def _by_file_name(pattern: str) -> dict[str, Any]:
     """Return the files of each model and run, whose names are in the path at `{model}` and `{run}`.
 
     Without `{model}`, the files are the runs of one model.
-
-    Raises:
-        DataError: no file matches the path.
     """
     if "://" in pattern:
         what = "model" if PLACEHOLDER in pattern else "run"
@@ -308,11 +305,7 @@ def _with_columns(source: Source, names: Iterable[str]) -> Source:
 
 
 def _check_types(name: str, sources: Sequence[Source], shared: Iterable[str]) -> None:
-    """Check that the columns of all models have comparable types.
-
-    Raises:
-        DataError: names the column, two models and the types.
-    """
+    """Check that the columns of all models have comparable types."""
     first = _columns(sources[0])
     for column in shared:
         for source in sources[1:]:

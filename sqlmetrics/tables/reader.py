@@ -329,10 +329,6 @@ class TableReader:
         """Read and check the condition on a table; return "" if there is no condition.
 
         `assumed` tells that the columns of the table are assumed, not known.
-
-        Raises:
-            UsageError: the condition is not valid.
-            DataError: the condition matches no row, or cannot be computed.
         """
         condition = self.where.get(table)
         if condition is None:
@@ -402,11 +398,7 @@ class TableReader:
         return SourceColumn(name, column, type_name, cast)
 
     def _check_user(self, table: str, relation: Relation, actual: Mapping[str, str]) -> None:
-        """Check that a table with an optional user has all or none of the user keys.
-
-        Raises:
-            DataError: the table has some user keys, or a column user_id, but not all keys.
-        """
+        """Check that a table with an optional user has all or none of the user keys."""
         absent = [key for key in self.user_keys if key not in actual]
         hints = {"user_id", *(key.lower() for key in self.user_keys)}
         if absent and (
@@ -432,11 +424,7 @@ class TableReader:
     def _check_lengths(
         self, table: str, relation: Relation, columns: Sequence[str], where: str
     ) -> None:
-        """Check that the lists of a row have the same length, in the rows that match `where`.
-
-        Raises:
-            DataError: names a row with lists of different lengths.
-        """
+        """Check that the lists of a row have the same length, in the rows that match `where`."""
         if len(columns) < 2:
             return
         probe = environment().get_template("inputs/uneven_lists.sql.j2")

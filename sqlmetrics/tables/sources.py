@@ -85,11 +85,7 @@ def _all_texts(values: Iterable[Any]) -> bool:
 
 
 def _check_name(engine: Engine, label: str, source: str | Path) -> None:
-    """Check that the name of a file or folder is not also that of a table of the connection.
-
-    Raises:
-        UsageError: gives both spellings.
-    """
+    """Check that the name of a file or folder is not also that of a table of the connection."""
     found = engine.find_table(source) if isinstance(source, str) and "/" not in source else None
     if found is not None:
         kind = "folder" if Path(source).is_dir() else "file"
