@@ -189,7 +189,6 @@ class DataWarnings:
         return [finding for finding in found if finding.check not in self.accepted]
 
     def _read_by(self, requests: Sequence[MetricRequest]) -> set[str]:
-        """Return the names of the tables and stages that a result reads."""
         calls = calls_of(requests)
         return {name for call in calls for name in self.planner.queries(call).nodes}
 
@@ -233,5 +232,4 @@ def stopped(error: Exception) -> Message:
 
 
 def _unread(finding: Finding) -> Message:
-    """Return the message that a table that only data checks read is unreadable."""
     return Message("data checks cannot read a table: ", finding.found)

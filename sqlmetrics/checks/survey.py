@@ -161,12 +161,10 @@ def frame_of(findings: Iterable[Finding]) -> pd.DataFrame:
 
 
 def _extended(finding: Finding, text: str) -> Finding:
-    """Add a sentence to a finding, unless the sentence is empty."""
     return replace(finding, found=Message(finding.found, f". {text}")) if text else finding
 
 
 def _readable(findings: Iterator[Finding]) -> Iterator[Finding]:
-    """Yield findings; an unreadable table is a finding too."""
     try:
         yield from findings
     except DataError as error:
@@ -194,7 +192,6 @@ def _at_the_door(
 
 
 def _are_there(planner: Planner, needs: Sequence[str]) -> bool:
-    """Return whether all tables and columns (`table.column`) were given."""
     for table, _, column in (need.partition(".") for need in needs):
         if table not in planner.tables:
             return False

@@ -274,12 +274,10 @@ def planned_checks(
 
 
 def _examples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows that a refusal shows: without the number of all."""
     return [{name: row[name] for name in row if name != "n_found"} for row in rows]
 
 
 def _counted(where: str, found: str, rows: Sequence[Mapping[str, Any]]) -> Message:
-    """Return the text of an error about rows, with their number as `{n}`."""
     return Message(f"{where}: ", filled(found, {"n": _number_text(rows[0]["n_found"])}))
 
 
@@ -288,7 +286,6 @@ def _place(attribute: Attribute) -> str:
 
 
 def _uneven(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
-    """Return the error for users, or items of users, with several values of a column."""
     template, of_users = attribute.template, attribute.of == "users"
     where = _place(attribute) if template is None else str(template.path)
     who = "{n:user has|users have}" if of_users else "{n:item|items} of users {n:has|have}"
@@ -302,7 +299,6 @@ def _uneven(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsErro
 
 
 def _uneven_cluster(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
-    """Return the error for lists that are in several clusters."""
     return RowsError(
         _counted(_place(attribute), "{n} {n:user is|users are} in several clusters", rows),
         table=attribute.table,
@@ -314,7 +310,6 @@ def _uneven_cluster(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> 
 
 
 def _unassigned(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
-    """Return the error for lists without a cluster."""
     return RowsError(
         _counted(_place(attribute), "{n} {n:user has|users have} no cluster", rows),
         table=attribute.table,
@@ -325,7 +320,6 @@ def _unassigned(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> Rows
 
 
 def _named_missing(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
-    """Return the error for values that are the name of the slice without a value."""
     return RowsError(
         _counted(_place(attribute), "{n} {n:row has|rows have} the text ", rows),
         f"{attribute.missing}, which is the name of the slice without a value",
@@ -336,7 +330,6 @@ def _named_missing(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> R
 
 
 def _one_value(attribute: Attribute) -> Message:
-    """Return the remedy for users, or items of users, with several values."""
     if attribute.of != "users":
         return Message("export one row per user and item, or slice by a column with one value")
     remedy = "slice by a column with one value per user, or export one row per user as the table "
@@ -526,12 +519,10 @@ def _models_in_files(table: Table) -> Message:
 
 
 def _records(engine: Engine, planner: Planner, plan: Plan) -> list[dict[str, Any]]:
-    """Run the query of a check."""
     return engine.records(physical(planner, plan, engine))
 
 
 def _some_users(engine: Engine, planner: Planner, values: Mapping[str, Value]) -> str:
-    """List the first users of both tables."""
     texts = []
     for table in ("recommendation", "interaction"):
         plan = planner.some_users(f"{table}_profile", values, n_users=3)

@@ -187,5 +187,4 @@ def _column(column: pa.ChunkedArray, dialect: str) -> Any:
 
 
 def _whole(value: bytes | None) -> Decimal | None:
-    """Return an integer of 128 bits from its bytes."""
     return None if value is None else Decimal(int.from_bytes(value, "little", signed=True))

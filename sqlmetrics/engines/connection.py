@@ -376,12 +376,6 @@ def _dialect_of_adbc(raw: Any, wanted: str | None) -> str:
 
 
 def _unsupported(what: str, dialect: str | None = None) -> UsageError:
-    """Return the error about a connection of a library.
-
-    Args:
-        what: the connection.
-        dialect: the dialect of its system, if it is known.
-    """
     return UsageError(
         f"engine: {what} is not supported",
         remedy=_LIBRARIES.get(

@@ -234,7 +234,6 @@ class DatabaseEngine(ChangingEngine):
             raise self._our_error(failed, title, label, table) from failed
 
     def _reason(self, failed: FailedStatement) -> str:
-        """Return the message of the database in one line."""
         return one_line(self._database.reason(failed.error)) or type(failed.error).__name__
 
     def _our_error(
@@ -269,7 +268,6 @@ class DatabaseEngine(ChangingEngine):
 
 
 def _denied(table: str, label: str, name: str, columns: Sequence[str], n_columns: int) -> DataError:
-    """Return the error for a table, or some of its columns, that the role may not read."""
     what = f"the column {columns[0]} of " if len(columns) < n_columns else ""
     return DataError(
         f"{label}: the role of the connection may not read {what}the table {name}",

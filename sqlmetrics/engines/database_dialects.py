@@ -202,7 +202,6 @@ class Dialect:
         return FoundTable(names.table(name), name, columns)
 
     def _column(self, stored: str, kind: str) -> Column:
-        """Return a column with its name in sqlmetrics."""
         if self.name != "snowflake":
             return Column(stored, kind)
         name = _without_quotes(stored)

@@ -209,7 +209,6 @@ def one_line(text: str) -> str:
 
 
 def _flight_sql(url: Any, wanted: str | None) -> tuple[Any, str]:
-    """Connect to a server of Flight SQL."""
     import sqlalchemy
     from adbc_driver_flightsql import dbapi
 

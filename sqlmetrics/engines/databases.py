@@ -74,7 +74,6 @@ def _tables(connection: duckdb.DuckDBPyConnection, database: str) -> dict[str, t
 
 
 def _table(engine: EmbeddedEngine, label: str, path: str, database: str, name: str) -> Relation:
-    """Find a table or view of a DuckDB file, by its name or by schema and name."""
     if not name:
         known = _tables(engine.connection, database)
         raise DataError(

@@ -854,7 +854,6 @@ def _text_of(root: Same[Node], tables: frozenset[tuple[str, str]]) -> str:
 
 
 def _own_folder(temp_directory: str | Path | None) -> OwnFolder:
-    """Create a folder for temporary files, in the given folder or in the system's."""
     try:
         folder = OwnFolder(temp_directory)
         check_can_be_made(folder.path.parent)
@@ -868,7 +867,6 @@ def _no_folder(temp_directory: str | Path | None, error: OSError) -> UsageError:
 
 
 def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Read a stream to its end."""
     try:
         while chunk := stream.read(1 << 20):
             yield chunk

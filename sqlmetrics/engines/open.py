@@ -70,7 +70,6 @@ def open_engine(
 
 
 def _database(engine: Any, dialect: str | None, temp_directory: str | Path | None) -> Engine:
-    """Open a database by its connection or URL."""
     from sqlmetrics.engines.connection import connected, opened
     from sqlmetrics.engines.database_urls import DATABASES, EXAMPLES, is_url, shown
     from sqlmetrics.sql.dialects import checked

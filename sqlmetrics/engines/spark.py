@@ -357,7 +357,6 @@ class SparkEngine(Engine):
     # ---- running -------------------------------------------------------------------------------
 
     def _sql(self, statement: str) -> Any:
-        """Run a query on Spark."""
         if (match := re.search(r"\$\{[^}]*\}?", statement)) and self._substitutes():
             raise UsageError(
                 f"Spark replaces {match[0]} in queries by a setting, also in names; rename "
@@ -601,7 +600,6 @@ class SparkEngine(Engine):
 
     @contextlib.contextmanager
     def _translated(self, title: str, target: str = "") -> Iterator[None]:
-        """Translate an error of Spark into a one-line message."""
         try:
             yield
         except Exception as error:

@@ -66,7 +66,6 @@ class Settings:
         return self.covered is None or metric in self.covered
 
     def _metric(self, name: str, where: str) -> Metric:
-        """Return a metric; an error message starts with `where`."""
         try:
             return self.catalog.metric(name)[0]
         except UsageError as error:
@@ -306,7 +305,6 @@ def _no_aggregate(where: str, metric: Metric) -> UsageError:
 
 
 def _why_not_unjudged(metric: Metric) -> str:
-    """Return why a metric does not support a choice of unjudged items."""
     if metric.unjudged_items:
         return f"does not apply to {metric.name}, which reads the rows of judged items themselves"
     if metric.audience == "judged":

@@ -252,7 +252,6 @@ def _stages(planner: Planner, apart: Sequence[_Apart], user: Mapping[str, Any]) 
 
 
 def _is_user(table: str, user: Mapping[str, Any]) -> str:
-    """Return the condition that a row belongs to a user."""
     return " AND ".join(
         f"{table}.{identifier(key)} = {literal(value)}" for key, value in user.items()
     )

@@ -375,7 +375,6 @@ def slices_of(slicing: Slicing | None) -> tuple[Sliced, ...]:
 
 
 def _clustered(results: Results) -> Sliced | None:
-    """Find the queries that check the clusters of a result."""
     clusters = results.clusters
     if clusters is None:
         return None
@@ -387,7 +386,6 @@ def _clustered(results: Results) -> Sliced | None:
 
 
 def _audited(results: Results) -> Audited | None:
-    """Find the queries that check the audit of a result."""
     audit = results.audit
     if audit is None:
         return None

@@ -85,7 +85,6 @@ class SlicedStages(StageSource):
         return bound(f"{name}_{self.folder}", text, read, stage)
 
     def _read(self, table: str, values: Mapping[str, Any]) -> Node:
-        """Plan what a template of the folder reads."""
         if table == "populations":
             return self.populations(values)
         return self.more.get(table) or self.base.node(table, values)
@@ -217,7 +216,6 @@ class ItemSlices:
         return kept, warnings
 
     def _why_not(self, call: MetricCall) -> str:
-        """Return why a metric does not support slices of items."""
         if call.metric.grain != "user":
             return "has one value for all users"
         if call.values["unjudged"] == "best":
@@ -235,14 +233,12 @@ class ItemSlices:
         return ""
 
     def _comes_per_slice(self, node: Node) -> bool:
-        """Return whether a query has a column with the slice."""
         parents = node.parents
         return not parents.keys().isdisjoint((self.slices.key, self.names.key)) or any(
             self._comes_per_slice(parent) for parent in parents.values()
         )
 
     def _is_of_users(self, node: Node) -> bool:
-        """Return whether the rows of a query belong to users."""
         return isinstance(node, Query) and {*self.usual.user_keys} <= {*node.columns}
 
 

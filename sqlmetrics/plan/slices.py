@@ -288,7 +288,6 @@ def _attribute(
 def _binned(
     attribute: Attribute, bins: Bins, asked: str, option: str, tables: Mapping[str, Table]
 ) -> Attribute:
-    """Divide a column of numbers into bins."""
     for source in tables[attribute.table].sources:
         held = _found(source, attribute.name).type
         if not (is_number(of_row(held)) or source.only_named):
@@ -318,7 +317,6 @@ def _has(source: Source, name: str) -> bool:
 def _column(
     table: str, name: str, asked: str, option: str, tables: Mapping[str, Table]
 ) -> Attribute:
-    """Find the column `table.name` to slice by."""
     of = "items" if table == "items" else "users"
     if option == "by_item" and table == "interactions":
         of = "interactions"
@@ -630,7 +628,6 @@ class Slicing:
     def _of_key(
         self, attribute: Attribute, number: int, name: str, is_numbered: bool
     ) -> SliceColumn:
-        """Return the column with the values of a column of the key."""
         home = self.planner.home
         if attribute.name == ROUND:
             self.planner.inputs.require(home, ROUND)

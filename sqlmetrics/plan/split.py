@@ -275,7 +275,6 @@ class Events:
         return [column for column in found if column is not None]
 
     def _gap(self, gap: str) -> str:
-        """Return the gap as SQL."""
         if is_number(self.type_of_time):
             return _number("gap", gap)
         if self.keys.dialect != NATIVE:

@@ -118,8 +118,6 @@ def wide_tables(planner: Planner, requests: Sequence[MetricRequest]) -> Wide:
 
 @dataclass
 class _Table:
-    """A wide table under construction."""
-
     name: str
     grain: str
     share: int

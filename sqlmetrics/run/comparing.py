@@ -171,7 +171,6 @@ def _decided(
 def _compare_runs(
     session: Session, asked: Request, baseline: str | None, testing: Testing, gates: list[Gate]
 ) -> pd.DataFrame:
-    """Compare the values of the runs of every model; see `Evaluator.compare`."""
     over = Argument("over", testing.over)
     refused = {
         "test": testing.test != "t", "ci": testing.interval == "bootstrap",
@@ -256,7 +255,6 @@ def changed_users(
 
 
 def _of_power(testing: Testing, clustered: bool) -> list[str]:
-    """Return the columns of the power of a comparison."""
     if testing.power is None:
         return []
     unit = "runs" if testing.over != "users" else "clusters" if clustered else "users"
@@ -278,7 +276,6 @@ def _check_audited(testing: Testing) -> None:
 
 
 def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricRequest]) -> str:
-    """Return the model to compare with."""
     planner = session.planner
     chosen = planner.baseline_model if baseline is None else str(baseline)
     if not planner.several_models:
@@ -293,7 +290,6 @@ def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricR
 
 
 def _check_model(chosen: str | None, known: Sequence[str], argument: str) -> str:
-    """Return a chosen model, which an argument names."""
     if chosen is None or chosen not in known:
         problem = "no baseline given" if chosen is None else f"there is no model {chosen!r}"
         close = "" if chosen is None else suggestion(chosen, known).rstrip("?")

@@ -154,7 +154,6 @@ def _settings_tried(session: Session, convention: _Conventions) -> list[Settings
 
 
 def _names(convention: _Conventions) -> list[str]:
-    """Return the names of conventions as the user gave them."""
     return list(map(str, [convention] if isinstance(convention, str | Path) else convention))
 
 
@@ -577,7 +576,6 @@ def _ranked(rows: Sequence[_Found]) -> list[_Found]:
 
 
 def _frame(search: _Search, found: Sequence[_Found]) -> pd.DataFrame:
-    """Lay out what was found."""
     import pandas as pd
 
     columns: dict[str, list[Any]] = {}

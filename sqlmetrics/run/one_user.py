@@ -161,7 +161,6 @@ def _divided(formula: str) -> list[str]:
 
 
 def _shown(session: Session, show: str | Iterable[str] | None) -> Iterator[Attribute]:
-    """Find the columns of items to show."""
     names = [] if show is None else [show] if isinstance(show, str) else list(show)
     for asked in dict.fromkeys(names):
         name = str(asked).removeprefix("items.")

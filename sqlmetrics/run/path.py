@@ -194,7 +194,6 @@ def ready(session: Session, run: PlannedRun) -> Plan:
 
 
 def _note_folders(session: Session, run: PlannedRun) -> None:
-    """Note the columns to slice by that only folder names have."""
     for attribute in (sliced.attribute for sliced in run.slices if sliced.attribute.table):
         for source in session.tables[attribute.table].sources:
             if note := source.folder_note(attribute.table, attribute.name):

@@ -292,7 +292,6 @@ class Session:
         return replace(self.planner, tables=tables, checked=False, dialect=dialect).shared()
 
     def _accepted(self, names: Any) -> Set[str]:
-        """Return the checks whose warnings are accepted."""
         accepted = _several(str, names, "accept must name checks")
         checks = {name: one.level for name, one in self.catalog.checks.items()}
         known = [name for name, level in checks.items() if level != "error"] + ["slices_small"]

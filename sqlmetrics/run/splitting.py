@@ -283,7 +283,6 @@ def _report(
     parts: tuple[Node, Node, Node],
     extent: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return what was asked, and the numbers of the split."""
     marked, history, truth = parts
     engine = session.engine
     (found,) = engine.records(
@@ -325,7 +324,6 @@ def _plain(value: Any) -> Any:
 
 
 def _check_sides(report: Mapping[str, Any], extent: Mapping[str, Any], rule: Rule) -> None:
-    """Check that both sides have rows."""
     for side, name in (("history", "history"), ("held-out interactions", "truth")):
         if report[f"{name}_rows"]:
             continue

@@ -297,7 +297,6 @@ def _at_cutoff(query: Fusable, tree: exp.Expr, k: int | None, restrict: bool) ->
 
 
 def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
-    """Limit an aggregate to the rows within the cutoff."""
     used = find_all(aggregate, exp.Column)
     fixed = {lookup.alias for lookup in query.lookups if query.is_fixed(lookup)}
     same = all(

@@ -164,7 +164,6 @@ def _several_distinct(distinct: exp.Distinct) -> bool:
 
 
 def _may_be_fraction(cast: exp.Cast) -> bool:
-    """Return whether a cast may truncate a fraction."""
     if cast.to.this not in _WHOLE or isinstance(cast.this.unnest(), ROUNDED):
         return False
 

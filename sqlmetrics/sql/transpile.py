@@ -190,7 +190,6 @@ def _numbers(tree: exp.Expr, dialect: str) -> None:
 
 
 def _counting(last: exp.Expr, dialect: str) -> exp.Expr | None:
-    """Return the dialect's query for the numbers 1, 2, … `last`."""
     first = exp.Literal.number(1)
     if dialect == "postgres":
         return exp.GenerateSeries(start=first, end=last.copy())
@@ -624,7 +623,6 @@ def _lists(tree: exp.Expr, dialect: str) -> None:
 
 
 def _replace_column(select: exp.Select, name: str, by: exp.Expr) -> None:
-    """Replace a column of the rows of a list by an expression."""
     for column in find_all(select, exp.Column):
         if column.table == "entry" and column.name == name:
             column.replace(by.copy())

@@ -92,7 +92,6 @@ def expand(engine: Engine, label: str, source: str | Path) -> Expanded | None:
 
 
 def _check_readable(label: str, *paths: Path) -> None:
-    """Check that no path is a pipe or a link to no file."""
     for path in paths:
         if path.is_fifo():
             raise DataError(

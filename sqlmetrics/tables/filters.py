@@ -148,7 +148,6 @@ def _named(table: str, condition: str) -> str:
 
 
 def _parsed(name: str, condition: str) -> exp.Expr:
-    """Parse a text that must be one expression and nothing else."""
     dialect = sqlglot.Dialect.get_or_raise(_DUCKDB)
     try:
         tokens = dialect.tokenize(condition)

@@ -238,7 +238,6 @@ def _is_marked(words: Sequence[str], *marks: str) -> bool:
 
 
 def _unknown(label: str, shown: str, head: bytes) -> DataError:
-    """Return the error for a file of an unknown format."""
     first = lines_of(head)[0]
     separator = "::" if "::" in first else " "
     is_data = any(map(csv_layout.is_number, first.split(None if separator == " " else separator)))

@@ -53,7 +53,6 @@ def _is_pattern(source: Any, placeholder: str) -> bool:
 
 
 def _named(source: Mapping[Any, Any], what: str) -> dict[str, Any]:
-    """Return a dict with names of models or runs as texts."""
     named: dict[str, Any] = {}
     for key, part in source.items():
         name = str(key)
@@ -262,7 +261,6 @@ def aligned(name: str, sources: Sequence[Source]) -> Aligned:
 
 
 def _shared(sources: Sequence[Source]) -> list[str]:
-    """Return the columns that all sources have."""
     held = [_columns(source) for source in sources]
     return [column for column in held[0] if all(column in columns for columns in held)]
 
@@ -299,13 +297,11 @@ def _by_rank(source: Source) -> Source:
 
 
 def _with_columns(source: Source, names: Iterable[str]) -> Source:
-    """Keep only these columns of a source, in this order."""
     known: dict[str, SourceColumn] = {column.name: column for column in source.columns}
     return replace(source, columns=tuple(known[name] for name in names if name in known))
 
 
 def _check_types(name: str, sources: Sequence[Source], shared: Iterable[str]) -> None:
-    """Check that the columns of all models have comparable types."""
     first = _columns(sources[0])
     for column in shared:
         for source in sources[1:]:

@@ -112,7 +112,6 @@ def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> 
 
 
 def _types_held(relation: Relation, columns: Sequence[str]) -> dict[str, set[str]]:
-    """Return the types that each column has in the files of a relation."""
     files = [relation.types, *(types for _, types in relation.parts)]
     return {name: {types.get(name, "") for types in files} for name in columns}
 

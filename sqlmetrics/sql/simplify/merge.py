@@ -204,7 +204,6 @@ def _reads_once(inner: exp.Select, outer: exp.Select, table: exp.Table) -> bool:
 
 
 def _take(relation: Relation, table: exp.Table) -> None:
-    """Replace a table by the query that it stands for."""
     outer, inner = select_around(table), relation.tree.copy()
     assert isinstance(inner, exp.Select)
     alias, several = alias_of(table), len(tables_of(outer)) > 1
