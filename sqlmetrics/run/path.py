@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.checks.validate import check_audit, check_run
+from sqlmetrics.checks.validate import Rules
 from sqlmetrics.errors import (
     QueryError,
     SqlmetricsWarning,
@@ -183,7 +183,7 @@ def ready(session: Session, run: PlannedRun) -> Plan:
     _note_folders(session, run)
     validate(session, run.reads, run.checked)
     if run.audit is not None:
-        check_audit(session.engine, run.audit, session.passed, session.trusts_input)
+        _rules(session).check_audit(run.audit)
     session.warn(run.plan.warnings)
     if session.engine.embedded is not None:
         assert session.call is not None
@@ -208,8 +208,11 @@ def validate(session: Session, reads: Iterable[Reads], slices: Iterable[Sliced] 
         reads: the queries of each metric call.
         slices: the attributes to slice by.
     """
-    trusted = session.trusts_input
-    check_run(session.engine, session.planner, reads, slices, session.passed, trusted)
+    _rules(session).check(reads, slices)
+
+
+def _rules(session: Session) -> Rules:
+    return Rules(session.engine, session.planner, session.passed, session.trusts_input)
 
 
 def present(session: Session, rows: Frame, run: PlannedRun) -> Frame:
