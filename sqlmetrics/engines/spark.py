@@ -250,7 +250,7 @@ class SparkEngine(Engine):
             label, f"the table {name}", lambda: self._sql(f"SELECT * FROM {spelled}")
         )
         self._tables.append(name)
-        parts = [part.replace("``", "`") for part in _parts(name)]
+        parts = _parts(name)
         if len(parts) == 1:  # in a statement, a query of the same name would hide the table
             parts = self._in_current_schema(parts[0]) or parts
         printed = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
@@ -357,16 +357,15 @@ class SparkEngine(Engine):
     # ---- running -------------------------------------------------------------------------------
 
     def _sql(self, statement: str) -> Any:
-        if (match := re.search(r"\$\{[^}]*\}?", statement)) and self._substitutes():
+        match = re.search(r"\$\{[^}]*\}?", statement)
+        substitute = "spark.sql.variable.substitute"
+        if match and str(self.session.conf.get(substitute, "true")).lower() == "true":
             raise UsageError(
                 f"Spark replaces {match[0]} in queries by a setting, also in names; rename "
-                "the column or table that contains it, or set "
-                "spark.sql.variable.substitute to false in the session"
+                f"the column or table that contains it, or set {substitute} to false in the "
+                "session"
             )
         return self.session.sql(statement)
-
-    def _substitutes(self) -> bool:
-        return str(self.session.conf.get("spark.sql.variable.substitute", "true")).lower() == "true"
 
     @contextlib.contextmanager
     def new_file(self, target: Path | str, force: bool) -> Iterator[str]:
@@ -426,7 +425,7 @@ class SparkEngine(Engine):
                 "catalog.schema.table, with other characters than letters in backticks"
             )
         catalog, spelled = self.session.catalog, _spelled(name)
-        schema = spelled[: -len(_spelled_last(name)) - 1]
+        schema = ".".join(map(_quoted, _parts(name)[:-1]))
         with self._translated(f"the table {name}", f"the table {name}"):
             if schema and not catalog.databaseExists(schema):
                 raise DataError(
@@ -661,15 +660,11 @@ def _quoted(name: str) -> str:
 def _parts(name: str) -> list[str]:
     """Split `cat.schema.table`; dots inside backticks belong to a name."""
     matches = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", name)
-    return [quoted or plain for quoted, plain in matches]
+    return [quoted.replace("``", "`") or plain for quoted, plain in matches]
 
 
 def _spelled(name: str) -> str:
-    return ".".join(_quoted(part.replace("``", "`")) for part in _parts(name))
-
-
-def _spelled_last(name: str) -> str:
-    return _quoted(_parts(name)[-1].replace("``", "`"))
+    return ".".join(map(_quoted, _parts(name)))
 
 
 def _path_of(table: Any) -> list[str]:

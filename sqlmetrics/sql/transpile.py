@@ -83,7 +83,9 @@ def text_of(tree: exp.Expr, dialect: str, pretty: bool = True) -> str:
     functions: str | bool = "lower" if dialect == NATIVE else "upper"
     if dialect == "clickhouse":
         functions = False
-    is_expressible = dialect == NATIVE and _only_any_value(tree)
+    is_expressible = dialect == NATIVE and all(  # sqlglot adds it to any_value needlessly
+        isinstance(node.this, exp.AnyValue) for node in find_all(tree, exp.IgnoreNulls)
+    )
     try:
         return tree.sql(
             PRINTED_AS.get(dialect, dialect),
@@ -97,11 +99,6 @@ def text_of(tree: exp.Expr, dialect: str, pretty: bool = True) -> str:
         )
     except UnsupportedError as error:
         raise UsageError(f"{dialect}: {error}; rewrite the query without this construct") from error
-
-
-def _only_any_value(tree: exp.Expr) -> bool:
-    """Return whether IGNORE NULLS occurs only in any_value, where sqlglot adds it needlessly."""
-    return all(isinstance(node.this, exp.AnyValue) for node in find_all(tree, exp.IgnoreNulls))
 
 
 def compiled(tree: exp.Expr, dialect: str) -> exp.Expr:
@@ -130,13 +127,6 @@ def check(tree: exp.Expr, dialect: str) -> None:
 def _all(tree: exp.Expr, *kinds: type[exp.Expr]) -> Iterator[exp.Expr]:
     """Find nodes, inner ones first, because a pass may replace an outer node by a copy."""
     yield from reversed([node for node in walk(tree) if isinstance(node, kinds)])
-
-
-def _without_parentheses(value: exp.Expr) -> exp.Expr:
-    """Return a value without parentheses around it; those of a subquery belong to it."""
-    while isinstance(value, exp.Paren):
-        value = value.this
-    return value
 
 
 def _double(value: exp.Expr) -> exp.Cast:
@@ -242,12 +232,12 @@ def _divisions(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
     """Divide doubles, and by NULL instead of 0: elsewhere, 1 / 2 is 0 and 1 / 0 is an error."""
     for node in _all(tree, exp.Div):
         assert isinstance(node, exp.Div)
-        divisor = _without_parentheses(node.expression)
+        divisor = node.expression.unnest()
         constant = divisor.this if isinstance(divisor, exp.Cast) else divisor
         if not isinstance(constant, exp.Literal | exp.Nullif) and not is_safe(node):
             node.set("expression", exp.Nullif(this=divisor, expression=exp.Literal.number(0)))
         if not _is_double(node.this):
-            node.set("this", _double(_without_parentheses(node.this)))
+            node.set("this", _double(node.this.unnest()))
         node.set("typed", True)  # prevents casts and guards by sqlglot
         node.set("safe", False)
 
@@ -272,7 +262,7 @@ def _unseen_values(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
         if node.to.this == exp.DType.INT128 and isinstance(node.this, exp.Round):
             product = node.this.this
             if isinstance(product, exp.Mul) and not _is_double(product.this):
-                product.set("this", _double(_without_parentheses(product.this)))
+                product.set("this", _double(product.this.unnest()))
             node.replace(exp.Anonymous(
                 this="accurateCastOrNull",
                 expressions=[node.this.copy(), exp.Literal.string("Int128")],

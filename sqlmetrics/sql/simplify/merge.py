@@ -148,7 +148,8 @@ def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
         return False
     if not plain and not _reads_once(inner, outer, table):
         return False
-    if _is_outer_joined(outer, table) and not _are_columns(inner):
+    are_columns = all(isinstance(e.unalias(), exp.Column) for e in inner.expressions)
+    if _is_outer_joined(outer, table) and not are_columns:
         return False  # the columns are NULL where the join finds nothing
     return is_only or all(column.table for column in columns_in(outer))
 
@@ -174,10 +175,6 @@ def _may_stand_in(inner: exp.Select, outer: exp.Select, table: exp.Table) -> boo
         return _has_only(inner, _JOINED)
     first = outer.args["from_"].this is table
     return _has_only(inner, (*_PLAIN, "joins") if first else _PLAIN)
-
-
-def _are_columns(select: exp.Select) -> bool:
-    return all(isinstance(e.unalias(), exp.Column) for e in select.expressions)
 
 
 def _reads_relation(select: exp.Select) -> bool:
