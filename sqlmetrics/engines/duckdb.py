@@ -24,7 +24,6 @@ import duckdb
 from sqlmetrics.engines import databases
 from sqlmetrics.engines.base import HUGE_INTEGERS, EmbeddedEngine, Watch
 from sqlmetrics.engines.duckdb_errors import (
-    Shortage,
     execute,
     has_zoned_times,
     may_be_damage,
@@ -32,7 +31,6 @@ from sqlmetrics.engines.duckdb_errors import (
     reason,
     reason_alone,
     remedy_of,
-    shortage,
 )
 from sqlmetrics.engines.lake_tables import copy_rows, open_lake_table
 from sqlmetrics.engines.lakes import is_lake_table
@@ -85,17 +83,6 @@ _FEWER_ROWS = Message(
     "use fewer ", Argument("threads"), ", or evaluate a share of the users with ",
     Argument("where"),
 )  # fmt: skip
-# limit that was reached -> remedy
-_MORE = {
-    Shortage.TEMPORARY_FILES: Message(
-        "increase the limit with ", Argument("temp_limit"), ", name a directory on a larger disk ",
-        "with ", Argument("temp_directory"), ", or increase ", Argument("memory_limit"),
-    ),
-    Shortage.SYSTEM_MEMORY: Message(
-        "decrease ", Argument("memory_limit"), ", ", _FEWER_ROWS
-    ),
-    Shortage.MEMORY_LIMIT: Message("increase ", Argument("memory_limit"), ", ", _FEWER_ROWS),
-}  # fmt: skip
 _LARGER_DISK = Message("name a folder on a larger disk with ", Argument("temp_directory"))
 _T = TypeVar("_T")
 _Stamp: TypeAlias = tuple[int, ...]
@@ -824,13 +811,20 @@ class DuckDBEngine(EmbeddedEngine):
         """
         limit = "memory limit" + (f" of {self._limit}" if self._limit else "")
         why = reason_alone(error)
-        kind = shortage(error)
-        reasons = {
-            Shortage.TEMPORARY_FILES: f"its temporary files reached the limit ({why})",
-            Shortage.SYSTEM_MEMORY: f"the system has no more memory, below the {limit} ({why})",
-            Shortage.MEMORY_LIMIT: f"its {limit} is too small ({why})",
-        }
-        return EngineError(f"the engine stopped while {what}: {reasons[kind]}", remedy=_MORE[kind])
+        if "max_temp_directory_size" in str(error):
+            problem = f"its temporary files reached the limit ({why})"
+            remedy = Message(
+                "increase the limit with ", Argument("temp_limit"), ", name a directory on a "
+                "larger disk with ", Argument("temp_directory"), ", or increase ",
+                Argument("memory_limit"),
+            )  # fmt: skip
+        elif "bad allocation" in str(error):
+            problem = f"the system has no more memory, below the {limit} ({why})"
+            remedy = Message("decrease ", Argument("memory_limit"), ", ", _FEWER_ROWS)
+        else:
+            problem = f"its {limit} is too small ({why})"
+            remedy = Message("increase ", Argument("memory_limit"), ", ", _FEWER_ROWS)
+        return EngineError(f"the engine stopped while {what}: {problem}", remedy=remedy)
 
     def close(self) -> None:
         """Close the engine's own connection and remove temporary files."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +15,6 @@ _OF_PARQUET = re.compile(r"parquet|decompress|corrupt|Failed to read file", re.I
 # of Python packages that read remote files, with the class of the error
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)*(?:[\w.]+: )?")
 _MOST = 400  # characters of a message
-
-
-class Shortage(Enum):
-    """The limit that caused an OutOfMemoryException."""
-
-    MEMORY_LIMIT = auto()
-    TEMPORARY_FILES = auto()
-    SYSTEM_MEMORY = auto()
-
-
-def shortage(error: duckdb.OutOfMemoryException) -> Shortage:
-    """Return the limit that was reached."""
-    if "max_temp_directory_size" in str(error):
-        return Shortage.TEMPORARY_FILES
-    return Shortage.SYSTEM_MEMORY if "bad allocation" in str(error) else Shortage.MEMORY_LIMIT
 
 
 def not_written(error: duckdb.Error) -> tuple[Path, str] | None:

@@ -38,11 +38,6 @@ class Inputs:
     tables: Mapping[str, Table]
     keys: Keys
 
-    @property
-    def has_rank(self) -> bool:
-        """Return whether the lists have ranks."""
-        return self.has("recommendations", "rank")
-
     def has(self, table: str, column: str) -> bool:
         """Return whether a table was given and has this column."""
         return table in self.tables and column in self.tables[table].columns

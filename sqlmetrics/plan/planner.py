@@ -202,7 +202,7 @@ class Planner:
     @property
     def has_rank(self) -> bool:
         """Return whether the lists have ranks."""
-        return self.inputs.has_rank
+        return self.inputs.has("recommendations", "rank")
 
     # ---- plans ---------------------------------------------------------------------------------
 

@@ -63,12 +63,10 @@ class Testing:
 
 def models(session: Session) -> list[str]:
     """Return the names of the evaluated models; empty if the models have no names."""
-    planner, lists = session.planner, session.of_models
-    if lists is None or not planner.several_models:
-        return []
-    if lists.models:
-        return lists.models
-    there = session.physical(planner.stage("models", session.definitions.values))
+    named = gating.named_models(session)
+    if named is not None:
+        return named
+    there = session.physical(session.planner.stage("models", session.definitions.values))
     return sorted({str(row["model"]) for row in session.engine.records(there)})
 
 

@@ -300,11 +300,8 @@ class _Search:
                 tried = [(base, values_of) for base in others]
                 if strict and first:
                     tried = list(self._different(spec, first[0], others, values_of))
-            self.changes.setdefault(spec, []).extend(
-                self._new_changes(
-                    way for base, values in tried for way in with_one_change(planner, base, values)
-                )
-            )
+            ways = (way for base, values in tried for way in with_one_change(planner, base, values))
+            self.changes.setdefault(spec, []).extend(self._valid(ways)[0])
         self._compute(way for ways in self.changes.values() for way in ways)
         for question in unmatched:
             for way in list(self._matching(question)):
@@ -393,10 +390,7 @@ class _Search:
                 known = {(way.convention, way.changed) for way in self.changes.get(spec, ())}
                 if (base.convention, change.changed) not in known:
                     ways = with_one_change(self.session.planner, base, {name: [value]})
-                    self.changes.setdefault(spec, []).extend(self._new_changes(ways))
-
-    def _new_changes(self, ways: Iterable[Way]) -> list[Way]:
-        return self._valid(ways)[0]
+                    self.changes.setdefault(spec, []).extend(self._valid(ways)[0])
 
     def _valid(self, ways: Iterable[Way]) -> tuple[list[Way], list[tuple[Way, DataError]]]:
         """Part ways from those that refuse rows of the tables."""

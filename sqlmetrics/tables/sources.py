@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,9 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
             return _table_of_connection(engine, table, label, str(source))
         _check_name(engine, label, source)
         return read_files(engine, table, label, [files])
-    if isinstance(source, list | tuple) and source and _all_texts(source):
+    if isinstance(source, list | tuple) and not source:
+        raise UsageError(f"{label}: the list of files is empty; give at least one file")
+    if isinstance(source, list | tuple) and all(isinstance(one, str | Path) for one in source):
         listed: list[Expanded] = []
         for entry in source:
             files = expand(engine, label, entry)
@@ -58,8 +60,6 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
                 raise DataError(f"{label}: there is no file {entry}{hint}")
             listed.append(files)
         return read_files(engine, table, label, listed)
-    if isinstance(source, list | tuple) and not source:
-        raise UsageError(f"{label}: the list of files is empty; give at least one file")
     ids = ids_of(source) if table == "items" else None
     if ids == []:
         raise DataError(f"{label}: the table is empty; give at least one item")
@@ -78,10 +78,6 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
         data = to_arrow(label, source, unread)
         return register(engine, table, label, data, unread)
     return replace(register(engine, table, label, data), has_own_names=False)
-
-
-def _all_texts(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, str | Path) for value in values)
 
 
 def _check_name(engine: Engine, label: str, source: str | Path) -> None:
