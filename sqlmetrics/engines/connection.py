@@ -343,7 +343,6 @@ def _dialect(raw: Any, wanted: str | None) -> str | None:
 
 
 def _is_supported(raw: Any, dialect: str) -> bool:
-    """Return whether statements of the dialect run with the library of a connection."""
     if dialect not in _LIBRARIES or _package_in(raw, _OF_PACKAGES):
         return True
     is_adbc = dialect == "postgres" and hasattr(raw, "adbc_get_info")
@@ -351,7 +350,6 @@ def _is_supported(raw: Any, dialect: str) -> bool:
 
 
 def _dialect_of_adbc(raw: Any, wanted: str | None) -> str:
-    """Return the dialect of the system that an ADBC connection leads to."""
     if getattr(raw, "_closed", False):
         raise UsageError("the connection is closed", remedy="open a new connection")
     # the driver begins a transaction for its answer, which would be taken for the user's

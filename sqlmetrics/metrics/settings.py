@@ -313,7 +313,6 @@ def _why_not_unjudged(metric: Metric) -> str:
 
 
 def _check_best_value(where: str, metric: Metric) -> None:
-    """Check that no_relevant=one applies to a metric."""
     if not metric.can_be_best_without_relevant:
         raise UsageError(
             f"{where}: no_relevant=one applies only to metrics of relevant items whose values are "
@@ -322,7 +321,6 @@ def _check_best_value(where: str, metric: Metric) -> None:
 
 
 def _check_duplicates_of_ties(where: str, values: Mapping[str, Value]) -> None:
-    """Check that the tie-breaking rule of scores applies to the choice of duplicate rows."""
     ties = str(values["ties"])
     name, choices = _MEANINGLESS.get(ties, ("ties", ()))
     if values[name] in choices:

@@ -128,7 +128,6 @@ class Inputs:
         return input_node(name, text, table_name)
 
     def _check_lists(self, table: Table) -> None:
-        """Check that the dialect can unnest the lists of a table."""
         of_attributes = {column for owner, column in ATTRIBUTES.values() if owner == table.name}
         for source in () if self.keys.dialect == NATIVE else table.sources:
             columns = [column for column in source.columns if column.name not in of_attributes]

@@ -283,7 +283,6 @@ def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resol
 
 
 def _check_audited(asked: Request) -> None:
-    """Check that an audit can correct the values of a request."""
     refused = {
         "per_user": asked.per_user, "by_item": asked.by_item, "gap": asked.gap,
         "cluster": asked.cluster, "ci": asked.interval.kind == "bootstrap",
@@ -297,7 +296,6 @@ def _check_audited(asked: Request) -> None:
 
 
 def _gaps(asked: Request, attributes: Sequence[Attribute]) -> tuple[str, ...]:
-    """Return the gaps between slices that are asked for."""
     gaps = checked_gaps(asked.gap)
     if not gaps:
         return ()

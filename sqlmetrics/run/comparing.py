@@ -260,7 +260,6 @@ def _of_power(testing: Testing, clustered: bool) -> list[str]:
 
 
 def _check_audited(testing: Testing) -> None:
-    """Check that an audit has the significance test, and its power."""
     if testing.test != "t":
         raise UsageError(
             Argument("audit"), " has standard errors, but no resamples or ranks; it cannot be "

@@ -367,7 +367,6 @@ def _are_in_different_orders(
     layout: Layout | None,
     like_values: Sequence[Mapping[int, str]],
 ) -> bool:
-    """Return whether CSV files have their columns in different orders."""
     (first, columns), *others = parts
     for part, theirs in others:
         absent = [name for name in columns if name not in theirs]

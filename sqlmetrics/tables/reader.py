@@ -322,7 +322,6 @@ class TableReader:
         return replace(source, of_folders=tuple(c for c in source.of_folders if c not in noted))
 
     def _mapped(self, table: str, name: str) -> str:
-        """Return the name in its source that a column of a table should have."""
         return self.mapping.get((table, name)) or self.mapping.get(("", name)) or name
 
     def _condition(self, table: str, relation: Relation, assumed: bool) -> str:
@@ -410,7 +409,6 @@ class TableReader:
     def _joined(
         self, table: str, name: str, parts: Sequence[str], relation: Relation
     ) -> SourceColumn:
-        """Read several columns as one list of numbers."""
         for part in parts:
             if self._column(table, name, part, relation).is_list:
                 raise DataError(

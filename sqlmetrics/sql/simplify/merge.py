@@ -134,7 +134,6 @@ def _has_only(select: exp.Select, parts: Sequence[str]) -> bool:
 
 
 def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
-    """May a SELECT take in a query that it reads?"""
     outer = select_around(table)
     if inner.args.get("from_") is None or is_grouped(inner):
         return False
