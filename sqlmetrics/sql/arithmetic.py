@@ -33,7 +33,9 @@ def doubles(node: exp.Literal) -> None:
 
 def guarded_division(node: exp.Binary) -> None:
     """Make `a / b` NULL if b is 0, instead of infinity or an error."""
-    divisor = node.expression.unnest()
+    divisor = node.expression
+    while isinstance(divisor, exp.Paren):
+        divisor = divisor.this
     if not _is_not_zero(divisor):
         node.set("expression", exp.Nullif(this=divisor, expression=exp.Literal.number(0)))
 

@@ -129,6 +129,13 @@ def _all(tree: exp.Expr, *kinds: type[exp.Expr]) -> Iterator[exp.Expr]:
     yield from reversed([node for node in walk(tree) if isinstance(node, kinds)])
 
 
+def _without_parentheses(value: exp.Expr) -> exp.Expr:
+    """Return a value without parentheses around it; those of a subquery belong to it."""
+    while isinstance(value, exp.Paren):
+        value = value.this
+    return value
+
+
 def _double(value: exp.Expr) -> exp.Cast:
     return exp.cast(value.copy(), "double")
 
@@ -232,12 +239,12 @@ def _divisions(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
     """Divide doubles, and by NULL instead of 0: elsewhere, 1 / 2 is 0 and 1 / 0 is an error."""
     for node in _all(tree, exp.Div):
         assert isinstance(node, exp.Div)
-        divisor = node.expression.unnest()
+        divisor = _without_parentheses(node.expression)
         constant = divisor.this if isinstance(divisor, exp.Cast) else divisor
         if not isinstance(constant, exp.Literal | exp.Nullif) and not is_safe(node):
             node.set("expression", exp.Nullif(this=divisor, expression=exp.Literal.number(0)))
         if not _is_double(node.this):
-            node.set("this", _double(node.this.unnest()))
+            node.set("this", _double(_without_parentheses(node.this)))
         node.set("typed", True)  # prevents casts and guards by sqlglot
         node.set("safe", False)
 
@@ -262,7 +269,7 @@ def _unseen_values(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
         if node.to.this == exp.DType.INT128 and isinstance(node.this, exp.Round):
             product = node.this.this
             if isinstance(product, exp.Mul) and not _is_double(product.this):
-                product.set("this", _double(product.this.unnest()))
+                product.set("this", _double(_without_parentheses(product.this)))
             node.replace(exp.Anonymous(
                 this="accurateCastOrNull",
                 expressions=[node.this.copy(), exp.Literal.string("Int128")],
