@@ -138,16 +138,7 @@ class Session:
         self.engine: Engine
         self.passed: set[str] = set()  # the checks that the tables have passed
         if like is None:
-            self.engine = open_engine(
-                given["engine"],
-                given["dialect"],
-                given["connection"],
-                given["threads"],
-                given["memory_limit"],
-                given["temp_directory"],
-                given["temp_limit"],
-                given["watch"],
-            )
+            self.engine = open_engine(given)
         else:
             self.engine, known, self.passed = like.shared_without(others)
         sources = {name: given[name] for name in TABLES}
