@@ -73,10 +73,19 @@ class Engine(Protocol):
         return path
 
     def describe(self, relation: str, label: str) -> dict[str, str]:
-        """Return the columns of a relation with their DuckDB types."""
+        """Return the columns of a relation with their DuckDB types, without reading its rows.
+
+        Raises:
+            DataError: the relation cannot be read.
+        """
 
     def query(self, statement: str, label: str) -> list[dict[str, Any]]:
-        """Run a query about a source, written in DuckDB's SQL."""
+        """Run a query about a source, written in DuckDB's SQL; `label` names it in messages.
+
+        Raises:
+            DataError: the source cannot be read.
+            EngineError: the memory limit is too small.
+        """
 
     def find_table(self, name: str) -> str | None:  # noqa: ARG002
         """Find a table of a user's connection, and return its full name, quoted."""
@@ -173,7 +182,8 @@ class ChangingEngine(Engine, Protocol):
         """Check that a table still has the columns that queries were planned for.
 
         Raises:
-            DataError: the table or a column is missing, or a column has another type.
+            DataError: the table or a column is missing or may no longer be read, or a column has
+                another type.
         """
 
     def kept(self) -> Mapping[str, str]:

@@ -114,11 +114,7 @@ class DatabaseEngine(ChangingEngine):
         return {column.name: column.type for column in self._tables[relation].columns}
 
     def query(self, statement: str, label: str) -> list[dict[str, Any]]:
-        """Run a query about a source, written in DuckDB's SQL.
-
-        Raises:
-            DataError: the source cannot be read.
-        """
+        """Run a query about a source, written in DuckDB's SQL."""
         text = transpile.printed(parse(statement, label), self.dialect, pretty=False, is_input=True)
         with self._transaction():
             try:
@@ -141,12 +137,7 @@ class DatabaseEngine(ChangingEngine):
     def check_columns(
         self, table: str, relation: str, label: str, before: Mapping[str, str]
     ) -> None:
-        """Check that a table still has the columns that queries were planned for.
-
-        Raises:
-            DataError: the table or a column is missing or may no longer be read, or a column has
-                another type.
-        """
+        """Check that a table still has the columns that queries were planned for."""
         known = self._tables[relation]
         with self._transaction(), self._translated(label, table, table):
             found = self._database.find(known.name)

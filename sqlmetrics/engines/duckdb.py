@@ -171,12 +171,7 @@ class DuckDBEngine(EmbeddedEngine):
         return self._closed or (self._first is not None and self._first._closed)
 
     def sharing(self, relations: Set[str], identities: Set[str]) -> DuckDBEngine:
-        """Return an engine with a second connection to the same database.
-
-        Args:
-            relations: the relations of tables in memory that the new engine reads, too.
-            identities: the kept intermediate relations that the new engine reads, too.
-        """
+        """Return an engine with a second connection to the same database."""
         if self._is_closed:
             raise UsageError("the evaluator is closed")
         for key in identities:
@@ -284,11 +279,7 @@ class DuckDBEngine(EmbeddedEngine):
         self._locked = True
 
     def check_files(self) -> None:
-        """Check that the files of the tables have not changed since `lock`.
-
-        Raises:
-            DataError: a file has changed; results must not mix two versions of a table.
-        """
+        """Check that the files of the tables have not changed since `lock`."""
         for path, before in self._stamps.items():
             now = _stamp(path)
             if now != before:
@@ -306,9 +297,6 @@ class DuckDBEngine(EmbeddedEngine):
         """Check that a table of the connection still has the columns that queries were planned for.
 
         Its rows may have changed. `before` holds the columns and their former types.
-
-        Raises:
-            DataError: the table or a column is missing, or a column has another type.
         """
         try:
             types = self.describe(relation, label)
@@ -360,21 +348,12 @@ class DuckDBEngine(EmbeddedEngine):
         return "stdin" if Path(path) in self._files else path
 
     def describe(self, relation: str, label: str) -> dict[str, str]:
-        """Return the columns of a relation and their types, without reading its rows.
-
-        Raises:
-            DataError: the relation cannot be read.
-        """
+        """Return the columns of a relation and their types, without reading its rows."""
         rows = self.query(f"DESCRIBE FROM {relation}", label)
         return {row["column_name"]: row["column_type"] for row in rows}
 
     def query(self, statement: str, label: str) -> list[dict[str, Any]]:
-        """Run a query about a source; `label` names the source in messages.
-
-        Raises:
-            DataError: the source cannot be read.
-            EngineError: the memory limit is too small.
-        """
+        """Run a query about a source."""
         with self._registered():
             try:
                 return self.interruptible(lambda: _records(self.connection, statement))

@@ -326,20 +326,12 @@ class SparkEngine(Engine):
         raise UsageError("Spark does not read stdin (-); write a Parquet file instead")
 
     def describe(self, relation: str, label: str) -> dict[str, str]:
-        """Return the columns of a relation with their DuckDB types.
-
-        Raises:
-            DataError: the relation cannot be read.
-        """
+        """Return the columns of a relation with their DuckDB types."""
         statement = f"SELECT * FROM {_spelled_relation(relation)}"
         return _types(self._read(label, relation, lambda: self._sql(statement)))
 
     def query(self, statement: str, label: str) -> list[dict[str, Any]]:
-        """Run a query about a source, written in DuckDB's SQL.
-
-        Raises:
-            DataError: the source cannot be read.
-        """
+        """Run a query about a source, written in DuckDB's SQL."""
         self._check_open()
         text = transpile.printed(parse(statement, label), self.dialect, pretty=False, is_input=True)
         try:
@@ -410,13 +402,7 @@ class SparkEngine(Engine):
         self._write(plan, lambda writer: writer.parquet(str(target)), str(target), force)
 
     def check_table(self, name: str, force: bool) -> None:
-        """Check that a table can be written, before computing anything.
-
-        Raises:
-            UsageError: `name` is not a table name.
-            DataError: the schema is missing; the table exists and `force` is not set; it is a view;
-                or rows are read from it.
-        """
+        """Check that a table, which is no view, can be written, before computing anything."""
         self._check_open()
         part = r"(?:`(?:[^`]|``)+`|[^.`\s](?:[^.`]*[^.`\s])?)"
         if not re.fullmatch(rf"{part}(?:\.{part})*", name):
@@ -463,11 +449,7 @@ class SparkEngine(Engine):
                 write(frame.write.mode("overwrite" if force else "error"))
 
     def check_comparisons(self) -> None:
-        """Check that a shared folder for per-user values is configured.
-
-        Raises:
-            UsageError: the folder is not configured.
-        """
+        """Check that a shared folder for per-user values is configured."""
         if self.temp_directory is None:
             raise UsageError(
                 "comparisons on Spark need a folder for per-user values, which Spark writes and "
