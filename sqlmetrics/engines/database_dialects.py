@@ -11,7 +11,9 @@ import enum
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from sqlmetrics.engines.arrow_types import types_of
 from sqlmetrics.engines.connection import Connection, FailedStatement
@@ -22,9 +24,6 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.sql.transpile import table_of
 from sqlmetrics.texts.messages import Argument, Command, Message
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _TITLES = {
     "postgres": "Postgres", "clickhouse": "ClickHouse", "snowflake": "Snowflake",
@@ -254,8 +253,6 @@ class Dialect:
 
     def problem(self, failed: FailedStatement) -> Problem:
         """Return the subject of an error."""
-        import pyarrow as pa
-
         if isinstance(failed.error, pa.ArrowException):  # e.g. a text that is not UTF-8
             return Problem.ROWS
         if state := self.sqlstate(failed.error):

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import pyarrow as pa
+
 from sqlmetrics.engines import lakes, spark_folders
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.duckdb import DuckDBEngine
@@ -54,7 +56,6 @@ from sqlmetrics.texts.wording import and_more, listed
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 # Spark type -> DuckDB type, as used in the package
 _TYPES = {
@@ -763,7 +764,6 @@ def _type(name: str) -> str:
 
 def _plain(table: pa.Table) -> pa.Table:
     """Cast the Arrow types of tables that Spark does not accept."""
-    import pyarrow as pa
 
     def plain(kind: pa.DataType) -> pa.DataType:
         if pa.types.is_dictionary(kind):
@@ -785,8 +785,6 @@ def _plain(table: pa.Table) -> pa.Table:
 
 def _without_decimals(table: pa.Table) -> pa.Table:
     """Cast decimals to doubles, as other engines return them."""
-    import pyarrow as pa
-
     fields = [
         field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field
         for field in table.schema

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import pandas as pd
 
 from sqlmetrics.describe.ways import (
     REFUSED,
@@ -34,9 +36,6 @@ from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.texts.messages import SEVERAL_MODELS, Message
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 MOST_THRESHOLDS = 20  # relevances that are tried as the smallest one of a relevant item
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100)  # of lists, for a number without a cutoff
 NEAREST = 3  # values that are shown where none is the number
@@ -54,8 +53,6 @@ def identify(
     skip_missing: bool = False,
 ) -> pd.DataFrame:
     """Find the conventions that give reported numbers: see `Evaluator.identify`."""
-    import pandas as pd
-
     if isinstance(convention, Iterable) and not isinstance(convention, str):
         convention = list(convention)
     if isinstance(nearest, bool) or not isinstance(nearest, int) or nearest < 1:
@@ -406,8 +403,6 @@ class _Search:
 
     def _compute(self, ways: Iterable[Way]) -> None:
         """Compute the values of ways in one statement, those that compute the same once."""
-        import pandas as pd
-
         known = {(identity, k) for _, identity, k in self.values}
         requests: list[MetricRequest] = []
         identities: dict[tuple[str, str, int | None], str] = {}
@@ -570,8 +565,6 @@ def _ranked(rows: Sequence[_Found]) -> list[_Found]:
 
 
 def _frame(search: _Search, found: Sequence[_Found]) -> pd.DataFrame:
-    import pandas as pd
-
     columns: dict[str, list[Any]] = {}
     if search.session.planner.several_models:
         columns["model"] = [row.model for row in found]
