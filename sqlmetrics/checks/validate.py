@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import (
@@ -27,6 +27,7 @@ from sqlmetrics.plan.audit import READ_AS_INTERACTIONS
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.request import Audited, Reads, Sliced
+from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.tables.models import pattern_of_models
@@ -37,9 +38,6 @@ from sqlmetrics.texts.wording import listed
 # for each table, the check that counts the rows that its other checks look for
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
 EMPTY = "empty_table"  # the check for tables without rows
-
-if TYPE_CHECKING:
-    from sqlmetrics.plan.slices import Attribute
 
 
 @dataclass(frozen=True)

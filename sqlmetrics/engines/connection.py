@@ -15,14 +15,13 @@ import sys
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from sqlmetrics.engines.arrow_types import arrow_type, as_duckdb, table_of
 from sqlmetrics.engines.database_urls import DATABASES, connect, no_connection, one_line
 from sqlmetrics.errors import EngineError, UsageError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _ROWS = 50_000  # rows that are turned into Arrow at a time
 # package of a connection -> dialect

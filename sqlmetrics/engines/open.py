@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import UsageError
 from sqlmetrics.texts.messages import Argument
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
-
 
 _OF_DUCKDB = ("connection", "threads", "memory_limit", "temp_limit")
 

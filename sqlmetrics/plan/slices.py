@@ -30,6 +30,7 @@ from sqlmetrics.metrics.requests import MetricCall
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec
 from sqlmetrics.plan.bins import Bins, parse_bins
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.rows import Rows
 from sqlmetrics.sql.binding import input_node
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
@@ -51,8 +52,6 @@ from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from sqlmetrics.rows import Rows
 
 FEW_USERS = 30  # below, the interval of a mean covers it too rarely: see docs/explanation
 

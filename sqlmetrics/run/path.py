@@ -34,6 +34,8 @@ from sqlmetrics.plan.per_user import per_user as per_user_plan
 from sqlmetrics.plan.per_user import value_columns
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.request import PlannedRun, Reads, Request, Sliced, planned, resolve
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.slices import Frame, warn_of_empty_slices, warn_of_small_slices
 from sqlmetrics.plan.summary import summary
 from sqlmetrics.rows import Rows
 from sqlmetrics.run import gating
@@ -47,8 +49,6 @@ from sqlmetrics.texts.wording import listed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sqlmetrics.plan.results import Results
-    from sqlmetrics.plan.slices import Frame
 
 _SLACK = 1e-9  # for the rounding of values of a user's own metrics
 
@@ -226,8 +226,6 @@ def present(session: Session, rows: Frame, run: PlannedRun) -> Frame:
         if request.metric.name in own and request.metric.range is not None and in_range:
             _warn_of_range(rows, request, run)
     if run.slices:
-        from sqlmetrics.plan.slices import warn_of_empty_slices, warn_of_small_slices
-
         sliced_by = [sliced.attribute for sliced in run.slices]
         warn_of_empty_slices(rows, sliced_by)
         if run.gaps:

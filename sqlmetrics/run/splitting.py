@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlmetrics.errors import DataError, RowsError, UsageError
 from sqlmetrics.files import OwnFolder, exchange, replaced
@@ -15,15 +15,12 @@ from sqlmetrics.metrics.conventions import STANDARD
 from sqlmetrics.plan.split import EVENTS, Events, Rule, check_time
 from sqlmetrics.run.printing import require_names
 from sqlmetrics.run.session import Session
-from sqlmetrics.sql.dialects import checked
+from sqlmetrics.sql.dialects import Dialect, checked
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.sql.statement import statement as readable
 from sqlmetrics.tables.schema import is_number
 from sqlmetrics.texts.messages import TABLES, filled
 from sqlmetrics.version import __version__
-
-if TYPE_CHECKING:
-    from sqlmetrics.sql.dialects import Dialect
 
 FILES = ("history.parquet", "interactions.parquet", "split.json")
 _NOT_GIVEN = (

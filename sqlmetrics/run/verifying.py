@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.run.session import Session
 from sqlmetrics.sql.quoting import identifier, literal
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables.schema import Source
@@ -13,8 +14,6 @@ from sqlmetrics.texts.messages import Argument, Message
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from sqlmetrics.run.session import Session
 
 _OF_DATABASE = ("engine", "dialect")
 

@@ -29,6 +29,7 @@ from sqlmetrics.sql.layout import indented
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.template_names import Keys
 from sqlmetrics.sql.templates import render_file
+from sqlmetrics.sql.transpile import printed
 from sqlmetrics.sql.trees import find_all
 from sqlmetrics.texts.messages import Message
 
@@ -137,7 +138,7 @@ class Query(Node):
         """Print a copy of the tree with the given names of its tables."""
         if not pretty and dialect == DIALECT:  # printed often, for an engine: aliases may stay
             return self._with_names(names)
-        return _printed(self.named(names), dialect, pretty, self.is_input)
+        return printed(self.named(names), dialect, pretty, self.is_input)
 
     def named(self, names: Mapping[str, str]) -> exp.Expr:
         """Return a copy of the tree with the given names of its tables."""
@@ -186,7 +187,7 @@ def _parts_of(of: Same[exp.Expr], parents: frozenset[str], is_input: bool) -> li
     for table in find_all(tree, exp.Table):
         if table.name in parents:
             table.set("this", exp.Identifier(this=f"{_GAP}{table.name}{_GAP}", quoted=False))
-    return _printed(tree, DIALECT, False, is_input).split(_GAP)
+    return printed(tree, DIALECT, False, is_input).split(_GAP)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +251,7 @@ class Rendered(Node):
         text = self._text(names)
         if dialect == DIALECT and not any(map(spelled.is_reference, names.values())):
             return text
-        return _printed(self.named(names), dialect, pretty)
+        return printed(self.named(names), dialect, pretty)
 
     def named(self, names: Mapping[str, str]) -> exp.Expr:
         """Render and parse the template."""
@@ -273,12 +274,6 @@ class Rendered(Node):
 
         context = {**self.keys.context, **self.context, "ref": ref}
         return render_file(self.template, context).split(_GAP)
-
-
-def _printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = False) -> str:
-    from sqlmetrics.sql.transpile import printed
-
-    return printed(tree, dialect, pretty, is_input)
 
 
 def hash_of(*texts: str) -> str:

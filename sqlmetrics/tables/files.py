@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from sqlmetrics.engines import folders, lakes
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import FolderColumn, Folders, Layout, Relation
 from sqlmetrics.engines.unfinished import check_finished
 from sqlmetrics.errors import DataError
@@ -31,10 +32,6 @@ from sqlmetrics.tables.formats import (
 )
 from sqlmetrics.texts.messages import RANKED
 from sqlmetrics.texts.wording import and_more, listed
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
-
 
 # the start of the URL of a local file
 _LOCAL = re.compile(r"^file:(//(localhost)?)?(?=/)", re.IGNORECASE)

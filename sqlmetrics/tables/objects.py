@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlmetrics.engines import lakes
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.engines.spark_errors import reason
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.tables.levels import ordered_columns, ordered_enums
 from sqlmetrics.texts.messages import RANKED
 from sqlmetrics.texts.wording import listed
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
 
 
 def register(

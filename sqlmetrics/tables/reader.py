@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql.quoting import identifier
@@ -44,9 +45,6 @@ from sqlmetrics.tables.sources import read_source
 from sqlmetrics.tables.spelling import ids_as_they_stand, infinite_numbers
 from sqlmetrics.texts.messages import RANKED, Argument, Message, give, map_column
 from sqlmetrics.texts.wording import listed
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
 
 
 def _assumed(

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation, TableName
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql import names
@@ -22,9 +23,6 @@ from sqlmetrics.tables.objects import (
     to_arrow,
 )
 from sqlmetrics.texts.messages import Argument, Message
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
 
 _TABLE_NAME = re.compile(r"[a-z_]\w*(\.[a-z_]\w*){1,2}", re.IGNORECASE)
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.schema import is_number, of_row
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
 
 _FROM_TEXTS = ("DATE", "TIME", "UUID")  # types that the engine infers from texts in JSON
 
