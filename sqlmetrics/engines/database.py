@@ -162,12 +162,7 @@ class DatabaseEngine(ChangingEngine):
         with self._transaction(), self._translated(plan.root.name):
             return self._database.fetch(statement)
 
-    def write_parquet(
-        self,
-        plan: Plan,
-        target: Path | str,
-        force: bool = False,  # noqa: ARG002
-    ) -> None:
+    def write_parquet(self, plan: Plan, target: Path | str, force: bool) -> None:  # noqa: ARG002
         """Run a plan and write its rows to the Parquet file from `new_file`."""
         import pyarrow.parquet as pq
 
@@ -213,12 +208,7 @@ class DatabaseEngine(ChangingEngine):
 
     @contextlib.contextmanager
     def _translated(self, title: str, label: str = "", table: str = "") -> Iterator[None]:
-        """Translate an error of the database into one of ours.
-
-        Args:
-            title: what was computed or read.
-            label, table: the table that the statement is about; empty for plans.
-        """
+        """Translate an error of the database; `label` and `table` are empty for plans."""
         try:
             yield
         except FailedStatement as failed:

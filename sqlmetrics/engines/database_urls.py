@@ -161,10 +161,7 @@ def _with_switches(parsed: Any, url: str) -> Any:
     """Return a URL of ClickHouse whose parameters `secure` and `verify` are true or false.
 
     With any other value of `secure`, clickhouse-connect sends the password without encryption.
-
-    Args:
-        parsed: the URL.
-        url: its text; SQLAlchemy omits parameters without a value.
+    `url` is the text, because SQLAlchemy omits parameters without a value.
     """
     blank = _BLANK_SWITCH.search(url)
     given = {**parsed.query, **({blank[1]: ""} if blank else {})}

@@ -463,12 +463,7 @@ class DuckDBEngine(EmbeddedEngine):
         check_not_read(Path(target), self._tables)
         return whole_file(Path(target), force)
 
-    def write_parquet(
-        self,
-        plan: Plan,
-        target: Path | str,
-        force: bool = False,  # noqa: ARG002
-    ) -> None:
+    def write_parquet(self, plan: Plan, target: Path | str, force: bool) -> None:  # noqa: ARG002
         """Run a plan and write its rows to the Parquet file from `new_file`."""
         label = plan.root.name
         with self._of_result(plan) as statement, self._reachable(Path(target)) as path:

@@ -86,12 +86,8 @@ class SlicedStages(StageSource):
 
     def _read(self, table: str, values: Mapping[str, Any]) -> Node:
         if table == "populations":
-            return self.populations(values)
+            return self.instead(table, values)
         return self.more.get(table) or self.base.node(table, values)
-
-    def populations(self, values: Mapping[str, Any]) -> Query:
-        """Plan the populations that values of a run are computed for: every model and slice."""
-        return self.instead("populations", values)
 
     def everybody(self, metric: Metric, values: Mapping[str, Any]) -> Query | None:
         """Plan the populations that get a value of a run, including those without a list.

@@ -197,7 +197,7 @@ def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dic
     for name, table in wide.tables.items():
         reads = {"per_model": table.node}
         if results.slices is not None:
-            reads["populations"] = populations.populations(table.values)
+            reads["populations"] = populations.instead("populations", table.values)
         clustered = results.clusters is not None
         # errors of a metric's own assume independent lists
         dropped = "standard_error" if clustered else ""
@@ -205,7 +205,7 @@ def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dic
         varied: list[str] = []
         if resampled is not None:
             reads["resampled_values"] = resampled.tables[name].node
-            reads["of_resamples"] = resamples.populations(table.values)
+            reads["of_resamples"] = resamples.instead("populations", table.values)
             varied = [
                 column.name
                 for column in table.columns

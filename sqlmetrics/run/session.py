@@ -205,7 +205,11 @@ class Session:
         `known` are the tables that the engine has read before. `scored`: recommendations and
         interactions are one table.
         """
-        own = self._own_columns()
+        own: Mapping[str, list[str]] = {}
+        if self.catalog.own:
+            from sqlmetrics.plan.own_columns import own_columns  # needs Jinja
+
+            own = own_columns(self.catalog)
         reader = TableReader(self.engine, user_keys, columns, self.where, own, scored)
         tables: dict[str, Table] = {}
         for name, source in sources.items():
@@ -233,13 +237,6 @@ class Session:
                 {file: name for name, source in read for file in source.watched},
             )
         return tables
-
-    def _own_columns(self) -> Mapping[str, list[str]]:
-        if not self.catalog.own:
-            return {}
-        from sqlmetrics.plan.own_columns import own_columns  # needs Jinja
-
-        return own_columns(self.catalog)
 
     def with_tables(self, others: Mapping[str, Any]) -> Session:
         """Return a session with other tables in memory; see `Evaluator.with_tables`."""

@@ -79,7 +79,12 @@ def head_of(label: str, path: str, shown: str) -> bytes:
         return b""
     is_packed = path.lower().endswith(PACKED)
     try:
-        return _start_of(path)
+        with csv_layout.opened(path) as file:
+            start = file.read(_HEAD)
+            # to its end, because the engine does not detect a truncated file of zstd
+            while path.lower().endswith(".zst") and file.read(1 << 22):
+                pass
+            return start
     except (EOFError, zlib.error) as error:
         raise DataError(
             f"{label}: {shown} cannot be read; the file is damaged or incomplete: {error}"
@@ -124,20 +129,6 @@ def format_of(label: str, path: str, shown: str, head: bytes) -> str:
         actual = "a Parquet file" if is_parquet else f"not a Parquet file (it starts {head[:8]!r})"
         raise DataError(f"{label}: {shown} is {actual}; rename the file to match its format")
     return by_name
-
-
-def _start_of(path: str) -> bytes:
-    """Return the first bytes of a file, decompressed.
-
-    A file compressed by zstd is read to its end, because the engine does not detect a truncated
-    file.
-    """
-    with csv_layout.opened(path) as file:
-        start = file.read(_HEAD)
-        if path.lower().endswith(".zst"):
-            while file.read(1 << 22):
-                pass
-        return start
 
 
 def format_by_name(path: str) -> str | None:

@@ -127,10 +127,8 @@ def _spelled_otherwise(
 ) -> list[str]:
     """Find the columns with an id whose spelling in the file differs from that of its type.
 
-    Args:
-        types: the columns to check, with their types.
-        as_texts: a relation that reads these columns as text.
-        trimmed: ignore blanks around ids.
+    `types` are the columns to check; `as_texts` is a relation that reads them as text. `trimmed`
+    ignores blanks around ids.
     """
     if not types:
         return []
