@@ -97,7 +97,6 @@ def _has_default_gain(call: MetricCall) -> bool:
 
 
 def _with(request: MetricRequest, name: str, value: str) -> MetricRequest:
-    """Return the request with another value of a setting."""
     params = {**dict(request.spec.params), name: value}
     spec = replace(request.spec, params=tuple(sorted(params.items())))
     return replace(request, spec=spec, values={**request.values, name: value})

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlmetrics.checks.survey import Row, applicable, survey, times_that_differ
+from sqlmetrics.checks.survey import Survey, applicable, times_that_differ
 from sqlmetrics.checks.validate import TOTALS, Finding
-from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataWarning, SqlmetricsError, SqlmetricsWarning
-from sqlmetrics.metrics.definitions import Definitions
-from sqlmetrics.metrics.front_matter import LEVELS
-from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
-from sqlmetrics.metrics.spec import Value, unique
-from sqlmetrics.plan.physical import physical
-from sqlmetrics.plan.planner import Planner
+from sqlmetrics.metrics.requests import MetricRequest, calls_of
+from sqlmetrics.metrics.spec import unique
 from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.texts.messages import Argument, Command, Message, joined
 
 IN_CLUSTERS = "lists_in_clusters"  # a check that results without intervals, or of clusters, pass
 _ACCEPTED = "accepted"  # the level of findings that a user has accepted
-_OF_ORDER = ("order", "ties", "score_type")  # settings of the order of lists
 # rows of lists; up to here, checks cost less than metrics and fit in memory
 _MOST_CHECKED = 10_000_000
 _TO_CHECK = ("; add ", Argument("check", True), ", or run ", Command("check"), ".")
@@ -40,56 +34,22 @@ class Noticed:
 
 
 @dataclass
-class DataWarnings:
+class DataWarnings(Survey):
     """Finds data warnings and caches them.
 
-    Attributes:
-        engine, planner: run and plan the checks.
-        definitions: the conventions; equal findings are reported once.
+    Attributes, besides those of `Survey`:
         trusted: skip the checks of rows.
         accepted: the checks whose warnings a user has looked at.
     """
 
-    engine: Engine
-    planner: Planner
-    definitions: Definitions
     trusted: bool
     accepted: Set[str] = frozenset()
-    _rows: dict[str, list[Row]] = field(default_factory=dict, init=False)  # by query
     _n_rows: int | None = field(default=None, init=False)  # of the lists
 
     def forget(self) -> None:
         """Clear cached findings after tables may have changed."""
-        self._rows.clear()
+        self._known.clear()
         self._n_rows = None
-
-    def survey(
-        self,
-        calls: Sequence[MetricCall],
-        requests: Sequence[MetricRequest],
-        cutoffs: Iterable[int | None],
-        levels: Iterable[str] = LEVELS,
-        read: Set[str] | None = None,
-    ) -> list[Finding]:
-        """Run the checks of some levels; queries run only once.
-
-        Args:
-            calls: the metrics whose tables are validated.
-            requests: the requests whose order of lists is checked.
-            cutoffs: the cutoffs of the requests.
-            levels: the levels of the checks.
-            read: the tables and stages that a result has read; None without a result.
-        """
-        return survey(
-            self.engine,
-            self.planner,
-            calls,
-            list(self._settings(requests)),
-            list(cutoffs),
-            levels,
-            self._rows,
-            read,
-        )
 
     def settled(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return findings with the level "accepted", last, if a user has accepted their check."""
@@ -100,22 +60,6 @@ class DataWarnings:
             for finding in findings
         ]
         return sorted(settled, key=lambda finding: finding.level == _ACCEPTED)
-
-    def _settings(self, requests: Sequence[MetricRequest]) -> Iterator[dict[str, Value]]:
-        """Yield the shared settings of each convention, with every order of lists of its requests.
-
-        A convention, a setting or a spec can break ties in its own way for one metric.
-        """
-        for definition in self.definitions.conventions:
-            values = definition.values(self.definitions.has_rank)
-            orders = unique(
-                tuple(request.values[name] for name in _OF_ORDER)
-                for request in requests
-                if request.convention == definition.convention.name
-                and request.metric.is_of_relevant_items
-            )
-            for order in orders or [tuple(values[name] for name in _OF_ORDER)]:
-                yield {**values, **dict(zip(_OF_ORDER, order, strict=True))}
 
     def of_result(
         self, requests: Sequence[MetricRequest], check: bool | None, settled: Set[str] = frozenset()
@@ -146,7 +90,7 @@ class DataWarnings:
             return set()
         checks = applicable(
             self.planner,
-            self._settings(requests),
+            self.settings(requests),
             unique(request.k for request in requests),
             {"warning"},
             self._read_by(requests),
@@ -189,7 +133,6 @@ class DataWarnings:
         return [finding for finding in found if finding.check not in self.accepted]
 
     def _read_by(self, requests: Sequence[MetricRequest]) -> set[str]:
-        """Return the names of the tables and stages that a result reads."""
         calls = calls_of(requests)
         return {name for call in calls for name in self.planner.queries(call).nodes}
 
@@ -212,15 +155,13 @@ class DataWarnings:
         if self._n_rows is None and "recommendations" not in self.planner.tables:
             logs = self.planner.node("logs", self.definitions.values)
             n_rows = Plan(self.planner.rendered("n_rows", {"counted_rows": logs}))
-            rows = self.engine.records(physical(self.planner, n_rows, self.engine))
-            self._n_rows = int(rows[0]["n_rows"])
+            self._n_rows = int(self.records(n_rows)[0]["n_rows"])
         if self._n_rows is None:
             # do not search for duplicates again
             values = {**self.definitions.values, "duplicate_recommendations": "keep"}
             checks = self.planner.catalog.checks
             totals = self.planner.check(checks[TOTALS["recommendations"]], values)
-            rows = self.engine.records(physical(self.planner, totals, self.engine))
-            self._n_rows = int(rows[0]["n_rows"])
+            self._n_rows = int(self.records(totals)[0]["n_rows"])
         return self._n_rows
 
 
@@ -233,5 +174,4 @@ def stopped(error: Exception) -> Message:
 
 
 def _unread(finding: Finding) -> Message:
-    """Return the message that a table that only data checks read is unreadable."""
     return Message("data checks cannot read a table: ", finding.found)

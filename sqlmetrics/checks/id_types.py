@@ -45,11 +45,7 @@ def check_types(engine: Engine, tables: Mapping[str, Table], user_keys: tuple[st
 
 
 def _check_floats(engine: Engine, table: Table, column: str) -> None:
-    """Reject ids that are floating-point numbers with too many digits.
-
-    Raises:
-        DataError: counts the ids that can stand for several ids.
-    """
+    """Reject ids that are floating-point numbers with too many digits."""
     type_name = of_row(table.columns[column])
     exact = _EXACT.get(type_name, 2**53)
     counts = _counts(engine, table, column, exact)

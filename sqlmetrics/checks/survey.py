@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.checks.bounds import bounds_of
-from sqlmetrics.checks.validate import Finding, broken_rules, finding_of
+from sqlmetrics.checks.validate import Finding, Rules, finding_of
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError, SqlmetricsError, TemplateError
+from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.front_matter import LEVELS, Check
-from sqlmetrics.metrics.requests import MetricCall, cutoff_context
-from sqlmetrics.metrics.spec import Value
+from sqlmetrics.metrics.requests import MetricCall, MetricRequest, cutoff_context
+from sqlmetrics.metrics.spec import Value, unique
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.rows import COUNT, TEXT, Rows
@@ -32,79 +33,162 @@ if TYPE_CHECKING:
 Row: TypeAlias = dict[str, Any]
 
 COLUMNS = ("level", "check", "table", "column", "n", "found", "remedy", "examples")
+_OF_ORDER = ("order", "ties", "score_type")  # settings of the order of lists
 _KINDS = [COUNT if name == "n" else TEXT for name in COLUMNS]
 
 
-def survey(
-    engine: Engine,
-    planner: Planner,
-    calls: Sequence[MetricCall],
-    conventions: Sequence[Mapping[str, Value]],
-    cutoffs: Sequence[int | None],
-    levels: Iterable[str] = LEVELS,
-    known: dict[str, list[Row]] | None = None,
-    read: Set[str] | None = None,
-) -> list[Finding]:
-    """Run every check that applies to the given tables.
+@dataclass
+class Survey:
+    """Runs the checks of the given tables; queries run only once.
 
-    Args:
+    Attributes:
         engine, planner: run and plan the checks.
-        calls: the metrics to compute from the tables.
-        conventions: the settings of each convention; equal findings are returned once.
-        cutoffs: the cutoffs of the metrics.
-        levels: the levels of the checks to run; "error" includes the checks of `evaluate`.
-        known: rows of earlier queries, which do not run again; new rows are added.
-        read: the tables and stages that a result has read; checks of others do not run.
-
-    Returns:
-        The findings, the worst first; an unreadable table is an error.
+        definitions: the conventions; equal findings are returned once.
     """
-    findings: list[Finding] = []
-    levels = set(levels)
-    if "error" in levels:  # the calls cover all conventions
-        findings += _readable(_at_the_door(engine, planner, calls, conventions[0]))
-    broken = {finding.table for finding in findings}
-    known = {} if known is None else known  # most queries are the same under every convention
-    of_calls = {name for call in calls for name in planner.queries(call).nodes}
-    of_checks = [
-        (check, needs, values)
-        for check, needs, values in applicable(
-            planner, conventions, cutoffs, levels, read, of_calls
-        )
-        # skip further checks of empty tables and tables with invalid ids
-        if not broken & {need.partition(".")[0] for need in needs}
-    ]
-    _note_empty(engine, planner, of_checks, known)
-    for check, needs, values in of_checks:
-        found = list(_readable(_finding(engine, planner, check, needs, values, known)))
-        if check.bounds and found:
-            bounds = bounds_of(engine, planner, calls, values, check.bounds)
-            # without the values of a metric, grades that it does not use are no finding
-            is_needed = check.bounds == "gain"
-            found = [_extended(each, bounds) for each in found if bounds or not is_needed]
-        findings += found
-    findings = list({(finding.check, finding.text): finding for finding in findings}.values())
-    return sorted(findings, key=lambda finding: LEVELS.index(finding.level))
 
+    engine: Engine
+    planner: Planner
+    definitions: Definitions
+    _known: dict[str, list[Row]] = field(default_factory=dict, init=False)  # rows, by query
 
-def _note_empty(
-    engine: Engine,
-    planner: Planner,
-    checks: Iterable[tuple[Check, Sequence[str], Mapping[str, Any]]],
-    known: dict[str, list[Row]],
-) -> None:
-    """Find the checks without a finding, usually nearly all, by one statement."""
-    queries: dict[str, Node] = {}
-    for check, needs, values in checks:
-        root = planner.check(check, values).root
-        is_new = root.key not in known and root not in queries.values()
-        if is_new and not times_that_differ(planner, needs):
-            queries[new_name(check.name, queries)] = root
-    if len(queries) > 1:
-        with contextlib.suppress(SqlmetricsError):  # each then runs alone, and says which one it is
-            rows = engine.records(physical(planner, planner.found(queries), engine))
-            empty = queries.keys() - {row["check_name"] for row in rows}
-            known.update({queries[name].key: [] for name in empty})
+    def survey(
+        self,
+        calls: Sequence[MetricCall],
+        requests: Sequence[MetricRequest],
+        cutoffs: Sequence[int | None],
+        levels: Iterable[str] = LEVELS,
+        read: Set[str] | None = None,
+    ) -> list[Finding]:
+        """Run every check that applies to the given tables.
+
+        Args:
+            calls: the metrics to compute from the tables.
+            requests: the requests whose order of lists is checked.
+            cutoffs: the cutoffs of the requests.
+            levels: the levels of the checks to run; "error" includes the checks of `evaluate`.
+            read: the tables and stages that a result has read; checks of others do not run.
+
+        Returns:
+            The findings, the worst first; an unreadable table is an error.
+        """
+        findings: list[Finding] = []
+        levels, conventions = set(levels), list(self.settings(requests))
+        if "error" in levels:  # the calls cover all conventions
+            findings += _readable(self._at_the_door(calls, conventions[0]))
+        broken = {finding.table for finding in findings}
+        of_calls = {name for call in calls for name in self.planner.queries(call).nodes}
+        of_checks = [
+            (check, needs, values)
+            for check, needs, values in applicable(
+                self.planner, conventions, cutoffs, levels, read, of_calls
+            )
+            # skip further checks of empty tables and tables with invalid ids
+            if not broken & {need.partition(".")[0] for need in needs}
+        ]
+        self._note_empty(of_checks)
+        for check, needs, values in of_checks:
+            found = list(_readable(self._finding(check, needs, values)))
+            if check.bounds and found:
+                bounds = bounds_of(self.engine, self.planner, calls, values, check.bounds)
+                # without the values of a metric, grades that it does not use are no finding
+                is_needed = check.bounds == "gain"
+                found = [_extended(each, bounds) for each in found if bounds or not is_needed]
+            findings += found
+        findings = list({(finding.check, finding.text): finding for finding in findings}.values())
+        return sorted(findings, key=lambda finding: LEVELS.index(finding.level))
+
+    def settings(self, requests: Sequence[MetricRequest]) -> Iterator[dict[str, Value]]:
+        """Yield the shared settings of each convention, with every order of lists of its requests.
+
+        A convention, a setting or a spec can break ties in its own way for one metric.
+        """
+        for definition in self.definitions.conventions:
+            values = definition.values(self.definitions.has_rank)
+            orders = unique(
+                tuple(request.values[name] for name in _OF_ORDER)
+                for request in requests
+                if request.convention == definition.convention.name
+                and request.metric.is_of_relevant_items
+            )
+            for order in orders or [tuple(values[name] for name in _OF_ORDER)]:
+                yield {**values, **dict(zip(_OF_ORDER, order, strict=True))}
+
+    def records(self, plan: Plan) -> list[Row]:
+        """Run the query of a check."""
+        return self.engine.records(physical(self.planner, plan, self.engine))
+
+    def _note_empty(self, checks: Iterable[tuple[Check, Sequence[str], Mapping[str, Any]]]) -> None:
+        """Find the checks without a finding, usually nearly all, by one statement."""
+        queries: dict[str, Node] = {}
+        for check, needs, values in checks:
+            root = self.planner.check(check, values).root
+            is_new = root.key not in self._known and root not in queries.values()
+            if is_new and not times_that_differ(self.planner, needs):
+                queries[new_name(check.name, queries)] = root
+        if len(queries) > 1:
+            # after an error, each runs alone, and says which one it is
+            with contextlib.suppress(SqlmetricsError):
+                rows = self.records(self.planner.found(queries))
+                empty = queries.keys() - {row["check_name"] for row in rows}
+                self._known.update({queries[name].key: [] for name in empty})
+
+    def _at_the_door(
+        self, calls: Sequence[MetricCall], values: Mapping[str, Value]
+    ) -> Iterator[Finding]:
+        """Yield the errors of every table, then those of the queries that the metrics read."""
+        rules, settings = Rules(self.engine, self.planner), {**values, **cutoff_context([None])}
+        tables = {table: self.planner.node(table, settings) for table in self.planner.tables}
+        looked_at: list[tuple[Mapping[str, Node], Mapping[str, Value]]] = [(tables, values)]
+        looked_at += [(self.planner.queries(call).nodes, call.values) for call in calls]
+        for nodes, of_call in looked_at:
+            for finding in rules.broken(of_call, nodes):
+                rules.passed.add(finding.identity)
+                yield finding
+
+    def _finding(
+        self, check: Check, needs: Sequence[str], values: Mapping[str, Any]
+    ) -> Iterator[Finding]:
+        """Run a check, unless its query has run or its timestamps cannot be compared."""
+        if said := times_that_differ(self.planner, needs):
+            yield Finding(
+                "note",
+                check.name,
+                check.table.format_map(values),
+                f"{said}; these types cannot be compared, so the check {check.name} was skipped",
+                remedy="export all timestamps with the same type",
+                column=check.column,
+            )
+            return
+        plan = self.planner.check(check, values)
+        if plan.root.key not in self._known:
+            rows = self.records(plan)
+            if rows and "n_found" not in rows[0]:
+                raise TemplateError(
+                    f"{check.path}: the query of a check needs a column n_found, the number of all "
+                    "rows that it finds"
+                )
+            self._known[plan.root.key] = rows
+        if rows := self._known[plan.root.key]:
+            # rows with numbers of one model each are findings of their own
+            for group in [[row] for row in rows] if "{of_policy}" in check.found else [rows]:
+                counts = {"n": rows[0]["n_found"]}
+                # the texts can name settings that the query does not read
+                found = finding_of(self.planner, check, values, counts, group, plan.root.key)
+                of_models = self._by_model(plan, rows[0]) if group is rows else ""
+                yield replace(found, found=Message(found.found, of_models))
+
+    def _by_model(self, plan: Plan, row: Row) -> str:
+        """Return the number of rows that a check finds per model; "" if it finds no such rows."""
+        if not (self.planner.several_models and "model" in row and isinstance(plan.root, Query)):
+            return ""
+        counted = self.planner.found_by_model(plan.root)
+        if counted.root.key not in self._known:
+            self._known[counted.root.key] = self.records(counted)
+        of_models = self._known[counted.root.key]
+        counts = {str(one["model"]): int(one["n_of_model"]) for one in of_models}
+        if sum(counts.values()) != row["n_found"]:  # a row stands for several lists or users
+            return ""
+        return f" ({listed(f'{model} {count:,}' for model, count in counts.items())})"
 
 
 def applicable(
@@ -161,12 +245,10 @@ def frame_of(findings: Iterable[Finding]) -> pd.DataFrame:
 
 
 def _extended(finding: Finding, text: str) -> Finding:
-    """Add a sentence to a finding, unless the sentence is empty."""
     return replace(finding, found=Message(finding.found, f". {text}")) if text else finding
 
 
 def _readable(findings: Iterator[Finding]) -> Iterator[Finding]:
-    """Yield findings; an unreadable table is a finding too."""
     try:
         yield from findings
     except DataError as error:
@@ -178,82 +260,13 @@ def unreadable(error: DataError) -> Finding:
     return Finding("error", "tables", "", Message(error))
 
 
-def _at_the_door(
-    engine: Engine, planner: Planner, calls: Sequence[MetricCall], values: Mapping[str, Value]
-) -> Iterator[Finding]:
-    """Yield the errors of every table, then those of the queries that the metrics read."""
-    done: set[str] = set()
-    settings = {**values, **cutoff_context([None])}
-    tables = {table: planner.node(table, settings) for table in planner.tables}
-    looked_at: list[tuple[Mapping[str, Node], Mapping[str, Value]]] = [(tables, values)]
-    looked_at += [(planner.queries(call).nodes, call.values) for call in calls]
-    for nodes, of_call in looked_at:
-        for finding in broken_rules(engine, planner, of_call, nodes, done):
-            done.add(finding.identity)
-            yield finding
-
-
 def _are_there(planner: Planner, needs: Sequence[str]) -> bool:
-    """Return whether all tables and columns (`table.column`) were given."""
     for table, _, column in (need.partition(".") for need in needs):
         if table not in planner.tables:
             return False
         if column and column not in planner.tables[table].columns:
             return False
     return True
-
-
-def _finding(
-    engine: Engine,
-    planner: Planner,
-    check: Check,
-    needs: Sequence[str],
-    values: Mapping[str, Any],
-    known: dict[str, list[Row]],
-) -> Iterator[Finding]:
-    """Run a check, unless its query has run or its timestamps cannot be compared."""
-    if said := times_that_differ(planner, needs):
-        yield Finding(
-            "note",
-            check.name,
-            check.table.format_map(values),
-            f"{said}; these types cannot be compared, so the check {check.name} was skipped",
-            remedy="export all timestamps with the same type",
-            column=check.column,
-        )
-        return
-    plan = planner.check(check, values)
-    if plan.root.key not in known:
-        rows = engine.records(physical(planner, plan, engine))
-        if rows and "n_found" not in rows[0]:
-            raise TemplateError(
-                f"{check.path}: the query of a check needs a column n_found, the number of all "
-                "rows that it finds"
-            )
-        known[plan.root.key] = rows
-    if rows := known[plan.root.key]:
-        # rows with numbers of one model each are findings of their own
-        for group in [[row] for row in rows] if "{of_policy}" in check.found else [rows]:
-            counts = {"n": rows[0]["n_found"]}
-            # the texts can name settings that the query does not read
-            found = finding_of(planner, check, values, counts, group, plan.root.key)
-            of_models = _by_model(engine, planner, plan, rows[0], known) if group is rows else ""
-            yield replace(found, found=Message(found.found, of_models))
-
-
-def _by_model(
-    engine: Engine, planner: Planner, plan: Plan, row: Row, known: dict[str, list[Row]]
-) -> str:
-    """Return the number of rows that a check finds per model; "" if it does not find such rows."""
-    if not (planner.several_models and "model" in row and isinstance(plan.root, Query)):
-        return ""
-    counted = planner.found_by_model(plan.root)
-    if counted.root.key not in known:
-        known[counted.root.key] = engine.records(physical(planner, counted, engine))
-    counts = {str(one["model"]): int(one["n_of_model"]) for one in known[counted.root.key]}
-    if sum(counts.values()) != row["n_found"]:  # a row stands for several lists or users
-        return ""
-    return f" ({listed(f'{model} {count:,}' for model, count in counts.items())})"
 
 
 def times_that_differ(planner: Planner, needs: Sequence[str]) -> str:

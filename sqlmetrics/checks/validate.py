@@ -7,10 +7,10 @@ only if a count is not 0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import (
@@ -27,6 +27,7 @@ from sqlmetrics.plan.audit import READ_AS_INTERACTIONS
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.request import Audited, Reads, Sliced
+from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.tables.models import pattern_of_models
@@ -37,9 +38,6 @@ from sqlmetrics.texts.wording import listed
 # for each table, the check that counts the rows that its other checks look for
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
 EMPTY = "empty_table"  # the check for tables without rows
-
-if TYPE_CHECKING:
-    from sqlmetrics.plan.slices import Attribute
 
 
 @dataclass(frozen=True)
@@ -92,174 +90,242 @@ class Finding:
         return Message(f"{self.where or self.table}: ", self.found)
 
 
-def check_run(
-    engine: Engine,
-    planner: Planner,
-    reads: Iterable[Reads],
-    slices: Iterable[Sliced],
-    passed: set[str],
-    trusted: bool = False,
-) -> None:
-    """Check the tables that a result reads.
+@dataclass(frozen=True)
+class Rules:
+    """Checks the tables of results, by each rule once.
 
-    Args:
+    Attributes:
         engine, planner: run and plan the checks.
-        reads: the queries of each metric call.
-        slices: the attributes to slice by, with their checks.
         passed: the checks that have passed; newly passed checks are added.
         trusted: skip the checks of rows.
-
-    Raises:
-        UsageError: a table is only a name, for printed statements.
-        DataError: the first broken rule, with examples and a remedy.
     """
-    for call_reads in reads:
+
+    engine: Engine
+    planner: Planner
+    passed: set[str] = field(default_factory=set)
+    trusted: bool = False
+
+    def check(self, reads: Iterable[Reads], slices: Iterable[Sliced] = ()) -> None:
+        """Check the tables that a result reads.
+
+        Args:
+            reads: the queries of each metric call.
+            slices: the attributes to slice by, with their checks.
+
+        Raises:
+            UsageError: a table is only a name, for printed statements.
+            DataError: the first broken rule, with examples and a remedy.
+        """
+        for call_reads in reads:
+            try:
+                self._check_reads(call_reads)
+            except DataError as error:
+                if not call_reads.where:
+                    raise
+                raise error.with_text(f"\nThis applies {call_reads.where}.") from error
+        for sliced in () if self.trusted else slices:
+            if sliced.reads is not None:
+                self._check_reads(sliced.reads)
+            for plan, refusal in (
+                (sliced.uneven, _uneven if sliced.unassigned is None else _uneven_cluster),
+                (sliced.named_missing, _named_missing),
+                (sliced.unassigned, _unassigned),
+            ):
+                if plan is not None and (rows := self._new_records(plan)):
+                    raise refusal(sliced.attribute, rows)
+
+    def check_audit(self, audit: Audited) -> None:
+        """Check the labels by people, which give the same users values as the other labels.
+
+        Raises:
+            UsageError, DataError: see `check`; or an audited user has one of two values, or a list
+                with items that people have not judged.
+        """
+        of_audit = replace(self, planner=audit.planner)
         try:
-            _check_reads(engine, planner, call_reads, passed, trusted)
+            of_audit.check(audit.reads)
         except DataError as error:
-            if not call_reads.where:
-                raise
-            raise error.with_text(f"\nThis applies {call_reads.where}.") from error
-    for sliced in () if trusted else slices:
-        if sliced.reads is not None:
-            _check_reads(engine, planner, sliced.reads, passed, trusted)
-        for plan, refusal in (
-            (sliced.uneven, _uneven if sliced.unassigned is None else _uneven_cluster),
-            (sliced.named_missing, _named_missing),
-            (sliced.unassigned, _unassigned),
-        ):
-            if plan is None or plan.root.key in passed:
-                continue
-            if rows := _records(engine, planner, plan):
-                raise refusal(sliced.attribute, rows)
-            passed.add(plan.root.key)
-
-
-def check_audit(engine: Engine, audit: Audited, passed: set[str], trusted: bool) -> None:
-    """Check the labels by people, and that they and the other labels give the same users values.
-
-    `passed` are the checks that have passed; `trusted` skips the checks of rows.
-
-    Raises:
-        UsageError, DataError: see `check_run`; or an audited user has one of two values, or a list
-            with items that people have not judged.
-    """
-    try:
-        check_run(engine, audit.planner, audit.reads, (), passed, trusted)
-    except DataError as error:
-        raise error.with_text(f"\n{READ_AS_INTERACTIONS}") from error
-    for plans, problem, remedy in (
-        (
-            audit.unjudged,
-            "{n} {n:item|items} in the lists of audited users {n:has|have} no judgement",
-            Message(
-                "judge these lists up to the largest cutoff (relevance 0 for an item that is not "
-                "relevant), lower the cutoff, or remove the user from audit"
+            raise error.with_text(f"\n{READ_AS_INTERACTIONS}") from error
+        for plans, problem, remedy in (
+            (
+                audit.unjudged,
+                "{n} {n:item|items} in the lists of audited users {n:has|have} no judgement",
+                Message(
+                    "judge these lists up to the largest cutoff (relevance 0 for an item that is "
+                    "not relevant), lower the cutoff, or remove the user from audit"
+                ),
             ),
-        ),
-        (
-            audit.unpaired,
-            "{n} {n:list|lists} of audited users {n:has|have} a value by one kind of labels only",
-            Message(
-                "include users without a relevant item with ", set_to("audience", "recommended"),
-                ", or remove these users from both tables",
+            (
+                audit.unpaired,
+                "{n} {n:list|lists} of audited users {n:has|have} a value by one kind of labels "
+                "only",
+                Message(
+                    "include users without a relevant item with ",
+                    set_to("audience", "recommended"), ", or remove these users from both tables",
+                ),
             ),
-        ),
-    ):  # fmt: skip
-        for plan in () if trusted else plans:
-            if plan.root.key in passed:
-                continue
-            if rows := _records(engine, audit.planner, plan):
-                raise RowsError(
-                    _counted("audit", problem, rows),
-                    table="audit",
-                    examples=_examples(rows),
-                    remedy=remedy,
+        ):  # fmt: skip
+            for plan in () if self.trusted else plans:
+                if rows := of_audit._new_records(plan):
+                    raise RowsError(
+                        _counted("audit", problem, rows),
+                        table="audit",
+                        examples=_examples(rows),
+                        remedy=remedy,
+                    )
+
+    def _check_reads(self, reads: Reads) -> None:
+        """Check the tables that some queries read, once per relevant set of settings."""
+        for node in reads.nodes.values():
+            table = self.planner.tables.get(node.table) if isinstance(node, Query) else None
+            if table is not None and any(source.only_named for source in table.sources):
+                raise UsageError(
+                    f"{table.name}: {table.sources[0].label} is only a name, which ",
+                    Command("sql"),
+                    " puts into statements",
+                    table=table.name,
+                    remedy="to compute results, pass a file or a table that can be read",
                 )
-            passed.add(plan.root.key)
-
-
-def _check_reads(
-    engine: Engine,
-    planner: Planner,
-    reads: Reads,
-    passed: set[str],
-    trusted: bool,
-) -> None:
-    """Check the tables that some queries read, once per relevant set of settings."""
-    for node in reads.nodes.values():
-        table = planner.tables.get(node.table) if isinstance(node, Query) else None
-        if table is not None and any(source.only_named for source in table.sources):
-            raise UsageError(
-                f"{table.name}: {table.sources[0].label} is only a name, which ",
-                Command("sql"),
-                " puts into statements",
-                table=table.name,
-                remedy="to compute results, pass a file or a table that can be read",
-            )
-    if not trusted:
-        for finding in broken_rules(engine, planner, reads.values, reads.nodes, passed):
+        for finding in () if self.trusted else self.broken(reads.values, reads.nodes):
             raise finding.error()
 
+    def broken(self, values: Mapping[str, Value], nodes: Mapping[str, Node]) -> Iterator[Finding]:
+        """Yield the rules broken by the tables that the nodes of a metric read.
 
-def broken_rules(
-    engine: Engine,
-    planner: Planner,
-    values: Mapping[str, Value],
-    nodes: Mapping[str, Node],
-    done: set[str],
-) -> Iterator[Finding]:
-    """Yield the rules broken by the tables that the nodes of a metric read.
+        Raises:
+            DataError: a table cannot be read.
+        """
+        read = [node.name for node in nodes.values() if node.is_input]
+        given = as_given(values)
+        found: dict[str, bool] = {}  # of cheaper queries
 
-    Checks in `done` have already passed.
+        def is_implied(check: Check) -> bool:
+            """Return whether a cheaper query shows that no row breaks a rule."""
+            if check.implied_by and check.implied_by not in found:
+                plan = self.planner.check(self.planner.catalog.checks[check.implied_by], values)
+                is_shown = plan.root.key in self.passed or bool(self.records(plan))
+                self.passed.update([plan.root.key] if is_shown else ())
+                found[check.implied_by] = is_shown
+            return found.get(check.implied_by, False)
 
-    Raises:
-        DataError: a table cannot be read.
-    """
-    read = [node.name for node in nodes.values() if node.is_input]
-    given = as_given(values)
-    found: dict[str, bool] = {}  # of cheaper queries
+        for table in read:
+            if table in TOTALS:
+                yield from self._totals(given, table)
+            else:
+                yield from self._not_empty(given, ATTRIBUTES.get(table, (table,))[0])
+        if set(TOTALS) <= set(read):
+            users = self.planner.catalog.checks["common_users"]
+            common = self.planner.check(users, values)
+            if (
+                common.root.key not in self.passed
+                and not is_implied(users)
+                and not self.records(common)[0]["n_common"]
+            ):
+                yield Finding(
+                    "error",
+                    "common_users",
+                    "recommendations",
+                    f"no user in common with interactions: {self._some_users(given)}",
+                    remedy="check that both tables have the same kind of user id",
+                    identity=common.root.key,
+                )
+            self.passed.add(common.root.key)
+        for check, plan in planned_checks(self.planner, values, nodes):
+            is_passed = plan.root.key in self.passed or is_implied(check)
+            rows = [] if is_passed else self.records(plan)
+            if rows:
+                yield finding_of(
+                    self.planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key
+                )
+            self.passed.add(plan.root.key)
+        for table in read:
+            if self.planner.inputs.removed_by(table, values):
+                yield from self._some_left(values, table)
 
-    def is_implied(check: Check) -> bool:
-        """Return whether a cheaper query shows that no row breaks a rule."""
-        if check.implied_by and check.implied_by not in found:
-            plan = planner.check(planner.catalog.checks[check.implied_by], values)
-            is_shown = plan.root.key in done or bool(_records(engine, planner, plan))
-            done.update([plan.root.key] if is_shown else ())
-            found[check.implied_by] = is_shown
-        return found.get(check.implied_by, False)
+    def _totals(self, values: Mapping[str, Value], table: str) -> Iterator[Finding]:
+        given = self.planner.tables[table]
+        plan = self.planner.check(self.planner.catalog.checks[TOTALS[table]], values)
+        if plan.root.key in self.passed:
+            return
+        try:
+            counts = self.records(plan)[0]
+        except UnreadableError as error:
+            files = listed(dict.fromkeys(source.label for source in given.sources))
+            raise DataError(
+                f"{table}: {files} cannot be read: {error.reason}", table=table
+            ) from error
+        if counts["n_rows"] == 0:
+            yield from self._not_empty(values, table)
+        named = {_of_source(s) for s in given.sources if s.model is not None or s.run is not None}
+        if len(named) > 1:
+            found = self.records(self.planner.stage("models", values))
+            named -= {of for row in found for of in _of_row(row)}
+            settings = self.planner.inputs.removed_by(table, values)
+            what = "run" if self.planner.several_runs else "model"
+            for of in sorted(named):
+                yield (
+                    _all_removed(table, of, settings) if settings
+                    else _empty(table, of, f"leave the {what} out")
+                )  # fmt: skip
+        for check in self.planner.catalog.checks.values():
+            if check.table == table and check.count and counts[check.count]:
+                numbers = {
+                    "n": counts[check.count],
+                    "rows": counts["n_rows"],
+                    "lists": counts.get("n_lists", 0),
+                }
+                # none, if equal hashes come from different items: see the macro sorted_hashes
+                if examples := self.records(self.planner.check(check, values)):
+                    yield finding_of(self.planner, check, values, numbers, examples, plan.root.key)
+        self.passed.add(plan.root.key)
 
-    for table in read:
-        if table in TOTALS:
-            yield from _totals(engine, planner, given, table, done)
-        else:
-            yield from _not_empty(engine, planner, given, ATTRIBUTES.get(table, (table,))[0], done)
-    if set(TOTALS) <= set(read):
-        users = planner.catalog.checks["common_users"]
-        common = planner.check(users, values)
-        if (
-            common.root.key not in done
-            and not is_implied(users)
-            and not _records(engine, planner, common)[0]["n_common"]
-        ):
-            yield Finding(
-                "error",
-                "common_users",
-                "recommendations",
-                f"no user in common with interactions: {_some_users(engine, planner, given)}",
-                remedy="check that both tables have the same kind of user id",
-                identity=common.root.key,
+    def _not_empty(self, values: Mapping[str, Value], table: str) -> Iterator[Finding]:
+        plan = self.planner.some_row(table, values)
+        if plan.root.key not in self.passed and not self.records(plan):
+            settings = self.planner.inputs.removed_by(table, values)
+            yield _all_removed(table, "", settings) if settings else _empty(table, "", "")
+        self.passed.add(plan.root.key)
+
+    def _some_left(self, values: Mapping[str, Value], table: str) -> Iterator[Finding]:
+        """Yield findings about settings that remove all rows, or all rows of a model."""
+        settings = self.planner.inputs.removed_by(table, values)
+        left = self.planner.some_row(table, values)
+        if left.root.key in self.passed:
+            return
+        if not self.records(left):
+            yield _all_removed(table, "", settings)
+        elif table == "recommendations" and self.planner.several_models:
+            there = self.planner.stage("models", values)
+            given = self.planner.stage("models", {**as_given(values), "masked_scores": "error"})
+            models, left_over = (
+                {row["model"] for row in self.records(plan)} for plan in (given, there)
             )
-        done.add(common.root.key)
-    for check, plan in planned_checks(planner, values, nodes):
-        passed = plan.root.key in done or is_implied(check)
-        rows = [] if passed else _records(engine, planner, plan)
-        if rows:
-            yield finding_of(planner, check, values, {"n": rows[0]["n_found"]}, rows, plan.root.key)
-        done.add(plan.root.key)
-    for table in read:
-        if planner.inputs.removed_by(table, values):
-            yield from _some_left(engine, planner, values, table, done)
+            for model in sorted(models - left_over):
+                yield _all_removed(table, f" of {model}", settings)
+        self.passed.add(left.root.key)
+
+    def _some_users(self, values: Mapping[str, Value]) -> str:
+        texts = []
+        for table in ("recommendation", "interaction"):
+            plan = self.planner.some_users(f"{table}_profile", values, n_users=3)
+            rows, keys = self.records(plan), self.planner.user_keys
+            users = [[row[key] for key in keys] for row in rows]
+            shown = ", ".join(" ".join(map(repr, user)) for user in users)
+            texts.append(f"{table}s has {shown}, …")
+        return "; ".join(texts)
+
+    def records(self, plan: Plan) -> list[dict[str, Any]]:
+        """Run the query of a check."""
+        return self.engine.records(physical(self.planner, plan, self.engine))
+
+    def _new_records(self, plan: Plan) -> list[dict[str, Any]]:
+        """Run the query of a check unless it has passed, and note whether it passes."""
+        if plan.root.key in self.passed:
+            return []
+        rows = self.records(plan)
+        if not rows:
+            self.passed.add(plan.root.key)
+        return rows
 
 
 def planned_checks(
@@ -274,12 +340,10 @@ def planned_checks(
 
 
 def _examples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows that a refusal shows: without the number of all."""
     return [{name: row[name] for name in row if name != "n_found"} for row in rows]
 
 
 def _counted(where: str, found: str, rows: Sequence[Mapping[str, Any]]) -> Message:
-    """Return the text of an error about rows, with their number as `{n}`."""
     return Message(f"{where}: ", filled(found, {"n": _number_text(rows[0]["n_found"])}))
 
 
@@ -288,7 +352,6 @@ def _place(attribute: Attribute) -> str:
 
 
 def _uneven(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
-    """Return the error for users, or items of users, with several values of a column."""
     template, of_users = attribute.template, attribute.of == "users"
     where = _place(attribute) if template is None else str(template.path)
     who = "{n:user has|users have}" if of_users else "{n:item|items} of users {n:has|have}"
@@ -302,7 +365,6 @@ def _uneven(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsErro
 
 
 def _uneven_cluster(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
-    """Return the error for lists that are in several clusters."""
     return RowsError(
         _counted(_place(attribute), "{n} {n:user is|users are} in several clusters", rows),
         table=attribute.table,
@@ -314,7 +376,6 @@ def _uneven_cluster(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> 
 
 
 def _unassigned(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
-    """Return the error for lists without a cluster."""
     return RowsError(
         _counted(_place(attribute), "{n} {n:user has|users have} no cluster", rows),
         table=attribute.table,
@@ -325,7 +386,6 @@ def _unassigned(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> Rows
 
 
 def _named_missing(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> RowsError:
-    """Return the error for values that are the name of the slice without a value."""
     return RowsError(
         _counted(_place(attribute), "{n} {n:row has|rows have} the text ", rows),
         f"{attribute.missing}, which is the name of the slice without a value",
@@ -336,7 +396,6 @@ def _named_missing(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> R
 
 
 def _one_value(attribute: Attribute) -> Message:
-    """Return the remedy for users, or items of users, with several values."""
     if attribute.of != "users":
         return Message("export one row per user and item, or slice by a column with one value")
     remedy = "slice by a column with one value per user, or export one row per user as the table "
@@ -344,48 +403,6 @@ def _one_value(attribute: Attribute) -> Message:
         return Message(remedy + "users")
     by_item = Argument("by_item", f"interactions.{attribute.name}")
     return Message(remedy + "users; to slice the relevant items, write ", by_item)
-
-
-def _totals(
-    engine: Engine,
-    planner: Planner,
-    values: Mapping[str, Value],
-    table: str,
-    done: set[str],
-) -> Iterator[Finding]:
-    given = planner.tables[table]
-    plan = planner.check(planner.catalog.checks[TOTALS[table]], values)
-    if plan.root.key in done:
-        return
-    try:
-        counts = _records(engine, planner, plan)[0]
-    except UnreadableError as error:
-        files = listed(dict.fromkeys(source.label for source in given.sources))
-        raise DataError(f"{table}: {files} cannot be read: {error.reason}", table=table) from error
-    if counts["n_rows"] == 0:
-        yield from _not_empty(engine, planner, values, table, done)
-    named = {_of_source(s) for s in given.sources if s.model is not None or s.run is not None}
-    if len(named) > 1:
-        found = _records(engine, planner, planner.stage("models", values))
-        named -= {of for row in found for of in _of_row(row)}
-        settings = planner.inputs.removed_by(table, values)
-        what = "run" if planner.several_runs else "model"
-        for of in sorted(named):
-            yield (
-                _all_removed(table, of, settings) if settings
-                else _empty(table, of, f"leave the {what} out")
-            )  # fmt: skip
-    for check in planner.catalog.checks.values():
-        if check.table == table and check.count and counts[check.count]:
-            numbers = {
-                "n": counts[check.count],
-                "rows": counts["n_rows"],
-                "lists": counts.get("n_lists", 0),
-            }
-            examples = _records(engine, planner, planner.check(check, values))
-            if examples:  # equal hashes may come from different items: see the macro sorted_hashes
-                yield finding_of(planner, check, values, numbers, examples, plan.root.key)
-    done.add(plan.root.key)
 
 
 def _of_source(source: Source) -> str:
@@ -398,45 +415,6 @@ def _of_row(row: Mapping[str, Any]) -> list[str]:
     """Return the spellings of the model and run of a row as in messages about sources."""
     models = ["", f" of {row['model']}"]
     return [*models, *(f"{model}, run {row['run']}" for model in models if "run" in row)]
-
-
-def _not_empty(
-    engine: Engine,
-    planner: Planner,
-    values: Mapping[str, Value],
-    table: str,
-    done: set[str],
-) -> Iterator[Finding]:
-    plan = planner.some_row(table, values)
-    if plan.root.key not in done and not _records(engine, planner, plan):
-        settings = planner.inputs.removed_by(table, values)
-        yield _all_removed(table, "", settings) if settings else _empty(table, "", "")
-    done.add(plan.root.key)
-
-
-def _some_left(
-    engine: Engine,
-    planner: Planner,
-    values: Mapping[str, Value],
-    table: str,
-    done: set[str],
-) -> Iterator[Finding]:
-    """Yield findings about settings that remove all rows, or all rows of a model."""
-    settings = planner.inputs.removed_by(table, values)
-    left = planner.some_row(table, values)
-    if left.root.key in done:
-        return
-    if not _records(engine, planner, left):
-        yield _all_removed(table, "", settings)
-    elif table == "recommendations" and planner.several_models:
-        there = planner.stage("models", values)
-        given = planner.stage("models", {**as_given(values), "masked_scores": "error"})
-        models, left_over = (
-            {row["model"] for row in _records(engine, planner, plan)} for plan in (given, there)
-        )
-        for model in sorted(models - left_over):
-            yield _all_removed(table, f" of {model}", settings)
-    done.add(left.root.key)
 
 
 def _all_removed(table: str, of: str, settings: Sequence[str]) -> Finding:
@@ -523,19 +501,3 @@ def _models_in_files(table: Table) -> Message:
     return Message(
         f"if each of the {len(source.files):,} files is a model, write ", named, "; otherwise "
     )
-
-
-def _records(engine: Engine, planner: Planner, plan: Plan) -> list[dict[str, Any]]:
-    """Run the query of a check."""
-    return engine.records(physical(planner, plan, engine))
-
-
-def _some_users(engine: Engine, planner: Planner, values: Mapping[str, Value]) -> str:
-    """List the first users of both tables."""
-    texts = []
-    for table in ("recommendation", "interaction"):
-        plan = planner.some_users(f"{table}_profile", values, n_users=3)
-        users = [[row[key] for key in planner.user_keys] for row in _records(engine, planner, plan)]
-        shown = ", ".join(" ".join(map(repr, user)) for user in users)
-        texts.append(f"{table}s has {shown}, …")
-    return "; ".join(texts)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sqlmetrics.sql.dialects import PRINTED_AS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _EXACT = 2**53  # doubles have all whole numbers up to here
 _BYTES_OF_INT128 = 16
@@ -52,8 +50,6 @@ def arrow_type(described: object, dialect: str) -> Any:
 
     `described`: the name of the type; libraries that give a number have no Arrow type here.
     """
-    import pyarrow as pa
-
     kind = duckdb_type(described, dialect) if isinstance(described, str) else None
     if kind == "DECIMAL":
         return _NUMERIC
@@ -93,8 +89,6 @@ def table_of(
         kinds: the Arrow type of each column, "numeric" or, for other types, None.
         batches: lists of rows.
     """
-    import pyarrow as pa
-
     columns: list[list[Any]] = [[] for _ in names]
     for rows in batches:
         for number, values in enumerate(zip(*rows, strict=True)):
@@ -119,8 +113,6 @@ def table_of(
 
 def numbers(values: Iterable[Decimal | None]) -> pa.Array:
     """Return exact numbers as doubles; ids that no double holds as decimals or, if long, texts."""
-    import pyarrow as pa
-
     values = list(values)
     known = [value for value in values if value is not None]
     if all(value.is_finite() for value in known) and any(
@@ -131,8 +123,6 @@ def numbers(values: Iterable[Decimal | None]) -> pa.Array:
 
 
 def _of_other_type(values: list[Any]) -> pa.Array:
-    import pyarrow as pa
-
     try:
         return pa.array(values)
     except pa.ArrowException:
@@ -145,15 +135,11 @@ def as_duckdb(table: pa.Table, dialect: str) -> pa.Table:
     Raises:
         ArrowInvalid: a text is not UTF-8.
     """
-    import pyarrow as pa
-
     arrays = [_column(column, dialect) for column in table.columns]
     return pa.Table.from_arrays(arrays, names=table.column_names)
 
 
 def _column(column: pa.ChunkedArray, dialect: str) -> Any:
-    import pyarrow as pa
-
     kind = column.type
     extension = getattr(kind, "extension_name", "")
     if extension == "arrow.opaque":  # a type of Postgres that Arrow does not have
@@ -187,5 +173,4 @@ def _column(column: pa.ChunkedArray, dialect: str) -> Any:
 
 
 def _whole(value: bytes | None) -> Decimal | None:
-    """Return an integer of 128 bits from its bytes."""
     return None if value is None else Decimal(int.from_bytes(value, "little", signed=True))

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
+from sqlmetrics.errors import UsageError
 from sqlmetrics.files import whole_file
 from sqlmetrics.rows import Rows, frame_of
 
@@ -50,11 +51,6 @@ class Engine(Protocol):
         return None
 
     @property
-    def catalog(self) -> CatalogEngine | None:
-        """Return the engine if it can write tables to a catalog, else None."""
-        return None
-
-    @property
     def changing(self) -> ChangingEngine | None:
         """Return the engine if tables may change between calls, which it then reads again."""
         return None
@@ -77,10 +73,19 @@ class Engine(Protocol):
         return path
 
     def describe(self, relation: str, label: str) -> dict[str, str]:
-        """Return the columns of a relation with their DuckDB types."""
+        """Return the columns of a relation with their DuckDB types, without reading its rows.
+
+        Raises:
+            DataError: the relation cannot be read.
+        """
 
     def query(self, statement: str, label: str) -> list[dict[str, Any]]:
-        """Run a query about a source, written in DuckDB's SQL."""
+        """Run a query about a source, written in DuckDB's SQL; `label` names it in messages.
+
+        Raises:
+            DataError: the source cannot be read.
+            EngineError: the memory limit is too small.
+        """
 
     def find_table(self, name: str) -> str | None:  # noqa: ARG002
         """Find a table of a user's connection, and return its full name, quoted."""
@@ -118,6 +123,23 @@ class Engine(Protocol):
     def write_parquet(self, plan: Plan, target: Path | str, force: bool) -> None:
         """Run a plan and write its rows as Parquet to the path from `new_file`."""
 
+    def check_table(self, name: str, force: bool) -> None:  # noqa: ARG002
+        """Check that a table of the engine's catalog may be written, before computing anything.
+
+        Raises:
+            UsageError: the engine has no catalog, or the name is not a table name.
+            DataError: the table exists and `force` is not set, or is read by the run; or its schema
+                is missing.
+        """
+        raise UsageError(
+            "write_table needs Spark, because it writes to Spark's catalog; with other engines, "
+            "use write_parquet"
+        )
+
+    def write_table(self, plan: Plan, name: str, force: bool) -> None:  # noqa: ARG002
+        """Run a plan and write its rows to a table of the engine's catalog."""
+        raise AssertionError("rejected by `check_table`")
+
     def check_comparisons(self) -> None:
         """Check that the engine can compare models.
 
@@ -137,10 +159,6 @@ class Engine(Protocol):
         `level`: the stack level of the caller, for warnings.
         """
         return self.frame(plan)
-
-    def kept(self) -> Mapping[str, str]:
-        """Return the kept intermediate relations: identity -> table."""
-        return {}
 
     def close(self) -> None:
         """Release the resources that the engine holds."""
@@ -164,8 +182,13 @@ class ChangingEngine(Engine, Protocol):
         """Check that a table still has the columns that queries were planned for.
 
         Raises:
-            DataError: the table or a column is missing, or a column has another type.
+            DataError: the table or a column is missing or may no longer be read, or a column has
+                another type.
         """
+
+    def kept(self) -> Mapping[str, str]:
+        """Return the kept intermediate relations: identity -> table."""
+        return {}
 
     def forget(self, identities: Iterable[str]) -> None:  # noqa: ARG002
         """Drop kept intermediate relations."""
@@ -224,19 +247,3 @@ class EmbeddedEngine(ChangingEngine, Protocol):
 
     def interruptible(self, work: Callable[[], _T]) -> _T:
         """Run a function on the connection so that an interrupt stops it."""
-
-
-class CatalogEngine(Engine, Protocol):
-    """An engine with a catalog, such as Spark's."""
-
-    def check_table(self, name: str, force: bool) -> None:
-        """Check that a table may be written, before computing anything.
-
-        Raises:
-            UsageError: the name is not a table name.
-            DataError: the table exists and `force` is not set, or is read by the run; or its schema
-                is missing.
-        """
-
-    def write_table(self, plan: Plan, name: str, force: bool) -> None:
-        """Run a plan and write its rows to a table."""

@@ -15,14 +15,13 @@ import sys
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from sqlmetrics.engines.arrow_types import arrow_type, as_duckdb, table_of
 from sqlmetrics.engines.database_urls import DATABASES, connect, no_connection, one_line
 from sqlmetrics.errors import EngineError, UsageError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _ROWS = 50_000  # rows that are turned into Arrow at a time
 # package of a connection -> dialect
@@ -281,11 +280,7 @@ def connected(url: str, wanted: str | None) -> Connection:
 
 
 def _raw(given: Any) -> Any:
-    """Return the connection of a library inside an object of SQLAlchemy or Ibis.
-
-    Raises:
-        UsageError: the connection is closed.
-    """
+    """Return the connection of a library inside an object of SQLAlchemy or Ibis."""
     sqlalchemy, ibis = map(sys.modules.get, ("sqlalchemy.engine", "ibis.backends"))
     raw = given
     if sqlalchemy is not None and isinstance(given, sqlalchemy.Connection):
@@ -347,7 +342,6 @@ def _dialect(raw: Any, wanted: str | None) -> str | None:
 
 
 def _is_supported(raw: Any, dialect: str) -> bool:
-    """Return whether statements of the dialect run with the library of a connection."""
     if dialect not in _LIBRARIES or _package_in(raw, _OF_PACKAGES):
         return True
     is_adbc = dialect == "postgres" and hasattr(raw, "adbc_get_info")
@@ -355,12 +349,6 @@ def _is_supported(raw: Any, dialect: str) -> bool:
 
 
 def _dialect_of_adbc(raw: Any, wanted: str | None) -> str:
-    """Return the dialect of the system that an ADBC connection leads to.
-
-    Raises:
-        UsageError: the connection is closed, or the dialect of the system is not known.
-        EngineError: the connection does not answer.
-    """
     if getattr(raw, "_closed", False):
         raise UsageError("the connection is closed", remedy="open a new connection")
     # the driver begins a transaction for its answer, which would be taken for the user's
@@ -385,12 +373,6 @@ def _dialect_of_adbc(raw: Any, wanted: str | None) -> str:
 
 
 def _unsupported(what: str, dialect: str | None = None) -> UsageError:
-    """Return the error about a connection of a library.
-
-    Args:
-        what: the connection.
-        dialect: the dialect of its system, if it is known.
-    """
     return UsageError(
         f"engine: {what} is not supported",
         remedy=_LIBRARIES.get(

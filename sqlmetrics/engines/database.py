@@ -114,11 +114,7 @@ class DatabaseEngine(ChangingEngine):
         return {column.name: column.type for column in self._tables[relation].columns}
 
     def query(self, statement: str, label: str) -> list[dict[str, Any]]:
-        """Run a query about a source, written in DuckDB's SQL.
-
-        Raises:
-            DataError: the source cannot be read.
-        """
+        """Run a query about a source, written in DuckDB's SQL."""
         text = transpile.printed(parse(statement, label), self.dialect, pretty=False, is_input=True)
         with self._transaction():
             try:
@@ -141,12 +137,7 @@ class DatabaseEngine(ChangingEngine):
     def check_columns(
         self, table: str, relation: str, label: str, before: Mapping[str, str]
     ) -> None:
-        """Check that a table still has the columns that queries were planned for.
-
-        Raises:
-            DataError: the table or a column is missing or may no longer be read, or a column has
-                another type.
-        """
+        """Check that a table still has the columns that queries were planned for."""
         known = self._tables[relation]
         with self._transaction(), self._translated(label, table, table):
             found = self._database.find(known.name)
@@ -171,12 +162,7 @@ class DatabaseEngine(ChangingEngine):
         with self._transaction(), self._translated(plan.root.name):
             return self._database.fetch(statement)
 
-    def write_parquet(
-        self,
-        plan: Plan,
-        target: Path | str,
-        force: bool = False,  # noqa: ARG002
-    ) -> None:
+    def write_parquet(self, plan: Plan, target: Path | str, force: bool) -> None:  # noqa: ARG002
         """Run a plan and write its rows to the Parquet file from `new_file`."""
         import pyarrow.parquet as pq
 
@@ -222,19 +208,13 @@ class DatabaseEngine(ChangingEngine):
 
     @contextlib.contextmanager
     def _translated(self, title: str, label: str = "", table: str = "") -> Iterator[None]:
-        """Translate an error of the database into one of ours.
-
-        Args:
-            title: what was computed or read.
-            label, table: the table that the statement is about; empty for plans.
-        """
+        """Translate an error of the database; `label` and `table` are empty for plans."""
         try:
             yield
         except FailedStatement as failed:
             raise self._our_error(failed, title, label, table) from failed
 
     def _reason(self, failed: FailedStatement) -> str:
-        """Return the message of the database in one line."""
         return one_line(self._database.reason(failed.error)) or type(failed.error).__name__
 
     def _our_error(
@@ -269,7 +249,6 @@ class DatabaseEngine(ChangingEngine):
 
 
 def _denied(table: str, label: str, name: str, columns: Sequence[str], n_columns: int) -> DataError:
-    """Return the error for a table, or some of its columns, that the role may not read."""
     what = f"the column {columns[0]} of " if len(columns) < n_columns else ""
     return DataError(
         f"{label}: the role of the connection may not read {what}the table {name}",

@@ -11,7 +11,9 @@ import enum
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from sqlmetrics.engines.arrow_types import types_of
 from sqlmetrics.engines.connection import Connection, FailedStatement
@@ -22,9 +24,6 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.sql.transpile import table_of
 from sqlmetrics.texts.messages import Argument, Command, Message
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _TITLES = {
     "postgres": "Postgres", "clickhouse": "ClickHouse", "snowflake": "Snowflake",
@@ -202,7 +201,6 @@ class Dialect:
         return FoundTable(names.table(name), name, columns)
 
     def _column(self, stored: str, kind: str) -> Column:
-        """Return a column with its name in sqlmetrics."""
         if self.name != "snowflake":
             return Column(stored, kind)
         name = _without_quotes(stored)
@@ -211,11 +209,7 @@ class Dialect:
         return Column(name, kind, spelled="" if stored == meant else _quoted(stored))
 
     def _check_collations(self, name: str, path: str, columns: list[str]) -> None:
-        """Check that texts are compared by their bytes, which the first row shows.
-
-        Raises:
-            DataError: a column has another collation.
-        """
+        """Check that texts are compared by their bytes, which the first row shows."""
         mark = _WITH_COLLATIONS[self.name]
         for column in columns:
             query = f"SELECT COLLATION({_quoted(column, mark)}) AS found FROM {path} LIMIT 1"
@@ -259,8 +253,6 @@ class Dialect:
 
     def problem(self, failed: FailedStatement) -> Problem:
         """Return the subject of an error."""
-        import pyarrow as pa
-
         if isinstance(failed.error, pa.ArrowException):  # e.g. a text that is not UTF-8
             return Problem.ROWS
         if state := self.sqlstate(failed.error):

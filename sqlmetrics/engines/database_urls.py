@@ -161,13 +161,7 @@ def _with_switches(parsed: Any, url: str) -> Any:
     """Return a URL of ClickHouse whose parameters `secure` and `verify` are true or false.
 
     With any other value of `secure`, clickhouse-connect sends the password without encryption.
-
-    Args:
-        parsed: the URL.
-        url: its text; SQLAlchemy omits parameters without a value.
-
-    Raises:
-        UsageError: a value is neither on nor off.
+    `url` is the text, because SQLAlchemy omits parameters without a value.
     """
     blank = _BLANK_SWITCH.search(url)
     given = {**parsed.query, **({blank[1]: ""} if blank else {})}
@@ -212,7 +206,6 @@ def one_line(text: str) -> str:
 
 
 def _flight_sql(url: Any, wanted: str | None) -> tuple[Any, str]:
-    """Connect to a server of Flight SQL."""
     import sqlalchemy
     from adbc_driver_flightsql import dbapi
 

@@ -74,7 +74,6 @@ def _tables(connection: duckdb.DuckDBPyConnection, database: str) -> dict[str, t
 
 
 def _table(engine: EmbeddedEngine, label: str, path: str, database: str, name: str) -> Relation:
-    """Find a table or view of a DuckDB file, by its name or by schema and name."""
     if not name:
         known = _tables(engine.connection, database)
         raise DataError(
@@ -116,12 +115,7 @@ def _there(known: Collection[str]) -> str:
 
 
 def _query(engine: EmbeddedEngine, label: str, query: str, database: str | None) -> Relation:
-    """Run a query once and keep its rows.
-
-    Raises:
-        DataError: the query fails.
-        UsageError: the engine has a connection of the user, or the query is not one SELECT.
-    """
+    """Run a query once and keep its rows."""
     text = query.strip().rstrip(";").rstrip()
     shown = "the query " + (text if len(text) <= 60 else text[:60] + "…")
     if not engine.owned:

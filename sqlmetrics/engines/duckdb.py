@@ -24,7 +24,6 @@ import duckdb
 from sqlmetrics.engines import databases
 from sqlmetrics.engines.base import HUGE_INTEGERS, EmbeddedEngine, Watch
 from sqlmetrics.engines.duckdb_errors import (
-    Shortage,
     execute,
     has_zoned_times,
     may_be_damage,
@@ -32,7 +31,6 @@ from sqlmetrics.engines.duckdb_errors import (
     reason,
     reason_alone,
     remedy_of,
-    shortage,
 )
 from sqlmetrics.engines.lake_tables import copy_rows, open_lake_table
 from sqlmetrics.engines.lakes import is_lake_table
@@ -92,17 +90,6 @@ _FEWER_ROWS = Message(
     "use fewer ", Argument("threads"), ", or evaluate a share of the users with ",
     Argument("where"),
 )  # fmt: skip
-# limit that was reached -> remedy
-_MORE = {
-    Shortage.TEMPORARY_FILES: Message(
-        "increase the limit with ", Argument("temp_limit"), ", name a directory on a larger disk ",
-        "with ", Argument("temp_directory"), ", or increase ", Argument("memory_limit"),
-    ),
-    Shortage.SYSTEM_MEMORY: Message(
-        "decrease ", Argument("memory_limit"), ", ", _FEWER_ROWS
-    ),
-    Shortage.MEMORY_LIMIT: Message("increase ", Argument("memory_limit"), ", ", _FEWER_ROWS),
-}  # fmt: skip
 _LARGER_DISK = Message("name a folder on a larger disk with ", Argument("temp_directory"))
 _T = TypeVar("_T")
 _Stamp: TypeAlias = tuple[int, ...]
@@ -191,12 +178,7 @@ class DuckDBEngine(EmbeddedEngine):
         return self._closed or (self._first is not None and self._first._closed)
 
     def sharing(self, relations: Set[str], identities: Set[str]) -> DuckDBEngine:
-        """Return an engine with a second connection to the same database.
-
-        Args:
-            relations: the relations of tables in memory that the new engine reads, too.
-            identities: the kept intermediate relations that the new engine reads, too.
-        """
+        """Return an engine with a second connection to the same database."""
         if self._is_closed:
             raise UsageError("the evaluator is closed")
         for key in identities:
@@ -230,11 +212,7 @@ class DuckDBEngine(EmbeddedEngine):
         return int(float(number) * 1024 ** _UNITS.index(unit))
 
     def _folder(self) -> Path:
-        """Return the folder for temporary files, creating it if needed; `close` removes it.
-
-        Raises:
-            UsageError: the folder cannot be created.
-        """
+        """Return the folder for temporary files, creating it if needed; `close` removes it."""
         try:
             return self._temporary.make()
         except OSError as error:
@@ -252,12 +230,7 @@ class DuckDBEngine(EmbeddedEngine):
         return databases.relation(self, label, source) if isinstance(source, str) else None
 
     def _lake_table(self, label: str, source: Any) -> Relation:
-        """Copy one version of a lake table to a temporary Parquet file.
-
-        Raises:
-            DataError: the table cannot be read, or the copy cannot be written.
-            UsageError: the engine has a connection of the user.
-        """
+        """Copy one version of a lake table to a temporary Parquet file."""
         lake = open_lake_table(label, source)
         if not self.owned:
             raise UsageError(
@@ -313,11 +286,7 @@ class DuckDBEngine(EmbeddedEngine):
         self._locked = True
 
     def check_files(self) -> None:
-        """Check that the files of the tables have not changed since `lock`.
-
-        Raises:
-            DataError: a file has changed; results must not mix two versions of a table.
-        """
+        """Check that the files of the tables have not changed since `lock`."""
         for path, before in self._stamps.items():
             now = _stamp(path)
             if now != before:
@@ -335,9 +304,6 @@ class DuckDBEngine(EmbeddedEngine):
         """Check that a table of the connection still has the columns that queries were planned for.
 
         Its rows may have changed. `before` holds the columns and their former types.
-
-        Raises:
-            DataError: the table or a column is missing, or a column has another type.
         """
         try:
             types = self.describe(relation, label)
@@ -389,21 +355,12 @@ class DuckDBEngine(EmbeddedEngine):
         return "stdin" if Path(path) in self._files else path
 
     def describe(self, relation: str, label: str) -> dict[str, str]:
-        """Return the columns of a relation and their types, without reading its rows.
-
-        Raises:
-            DataError: the relation cannot be read.
-        """
+        """Return the columns of a relation and their types, without reading its rows."""
         rows = self.query(f"DESCRIBE FROM {relation}", label)
         return {row["column_name"]: row["column_type"] for row in rows}
 
     def query(self, statement: str, label: str) -> list[dict[str, Any]]:
-        """Run a query about a source; `label` names the source in messages.
-
-        Raises:
-            DataError: the source cannot be read.
-            EngineError: the memory limit is too small.
-        """
+        """Run a query about a source."""
         with self._registered():
             try:
                 return self.interruptible(lambda: _records(self.connection, statement))
@@ -513,12 +470,7 @@ class DuckDBEngine(EmbeddedEngine):
         check_not_read(Path(target), self._tables)
         return whole_file(Path(target), force)
 
-    def write_parquet(
-        self,
-        plan: Plan,
-        target: Path | str,
-        force: bool = False,  # noqa: ARG002
-    ) -> None:
+    def write_parquet(self, plan: Plan, target: Path | str, force: bool) -> None:  # noqa: ARG002
         """Run a plan and write its rows to the Parquet file from `new_file`."""
         label = plan.root.name
         with self._of_result(plan) as statement, self._reachable(Path(target)) as path:
@@ -604,9 +556,6 @@ class DuckDBEngine(EmbeddedEngine):
 
         Stages that other statements read, too, are computed once and held, as are those of plans
         with many queries.
-
-        Raises:
-            DataError: a file changed in the meantime.
         """
         with self._running() as passing:
             nodes = plan.nodes(self._held)
@@ -626,11 +575,7 @@ class DuckDBEngine(EmbeddedEngine):
 
     @contextlib.contextmanager
     def _prepared(self, plan: Plan) -> Iterator[str]:
-        """Yield the statement of a check, over stages that are kept for other checks.
-
-        Raises:
-            DataError: a file changed in the meantime.
-        """
+        """Yield the statement of a check, over stages that are kept for other checks."""
         with self._running() as passing:
             first = [node for node in plan.nodes(self._kept) if node is not plan.root]
             tables = self._compute_first(first, passing)
@@ -638,11 +583,7 @@ class DuckDBEngine(EmbeddedEngine):
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[list[str]]:
-        """Yield a list of tables that are dropped after the statements that run in this context.
-
-        Raises:
-            DataError: a file changed in the meantime.
-        """
+        """Yield a list of tables that are dropped after the statements that run in this context."""
         self.check_files()
         self._folder()  # the engine spills data to this folder
         with self._registered():
@@ -744,11 +685,7 @@ class DuckDBEngine(EmbeddedEngine):
             raise self._explained(title, error) from error
 
     def _explained(self, title: str, error: duckdb.Error) -> SqlmetricsError:
-        """Translate an error of the engine, with the query's title, the reason and a remedy.
-
-        Raises:
-            DataError: a file has changed or is damaged.
-        """
+        """Translate an error of the engine, with the query's title, the reason and a remedy."""
         why = reason(error)
         if isinstance(error, duckdb.PermissionException):
             return QueryError(
@@ -766,12 +703,13 @@ class DuckDBEngine(EmbeddedEngine):
         if isinstance(error, duckdb.OutOfMemoryException):
             return self._out_of_memory(f"computing {title}", error)
         if full := not_written(error):
-            folder = full.path.parent
+            path, problem = full
+            folder = path.parent
             if self.owned and self._temporary.path in (folder, *folder.parents):
                 folder = self._temporary.path.parent
             return EngineError(
                 f"the engine stopped while computing {title}: its output does not fit into "
-                f"{folder} ({full.reason})",
+                f"{folder} ({problem})",
                 remedy=Message(_LARGER_DISK, ", or free disk space"),
             )
         self.check_files()
@@ -785,11 +723,7 @@ class DuckDBEngine(EmbeddedEngine):
         return EngineError(f"the engine rejected the query for {title}: {why}")
 
     def _check_readable(self) -> None:
-        """Look for a damaged file, because the engine's message does not always name the file.
-
-        Raises:
-            DataError: a file is damaged.
-        """
+        """Look for a damaged file, because the engine's message does not always name the file."""
         template = environment().get_template("inputs/readable.sql.j2")
         connection = self.connection.cursor()  # the other may be in an aborted transaction
 
@@ -858,13 +792,20 @@ class DuckDBEngine(EmbeddedEngine):
         """
         limit = "memory limit" + (f" of {self._limit}" if self._limit else "")
         why = reason_alone(error)
-        kind = shortage(error)
-        reasons = {
-            Shortage.TEMPORARY_FILES: f"its temporary files reached the limit ({why})",
-            Shortage.SYSTEM_MEMORY: f"the system has no more memory, below the {limit} ({why})",
-            Shortage.MEMORY_LIMIT: f"its {limit} is too small ({why})",
-        }
-        return EngineError(f"the engine stopped while {what}: {reasons[kind]}", remedy=_MORE[kind])
+        if "max_temp_directory_size" in str(error):
+            problem = f"its temporary files reached the limit ({why})"
+            remedy = Message(
+                "increase the limit with ", Argument("temp_limit"), ", name a directory on a "
+                "larger disk with ", Argument("temp_directory"), ", or increase ",
+                Argument("memory_limit"),
+            )  # fmt: skip
+        elif "bad allocation" in str(error):
+            problem = f"the system has no more memory, below the {limit} ({why})"
+            remedy = Message("decrease ", Argument("memory_limit"), ", ", _FEWER_ROWS)
+        else:
+            problem = f"its {limit} is too small ({why})"
+            remedy = Message("increase ", Argument("memory_limit"), ", ", _FEWER_ROWS)
+        return EngineError(f"the engine stopped while {what}: {problem}", remedy=remedy)
 
     def close(self) -> None:
         """Close the engine's own connection and remove temporary files."""
@@ -888,11 +829,6 @@ def _text_of(root: Same[Node], tables: frozenset[tuple[str, str]]) -> str:
 
 
 def _own_folder(temp_directory: str | Path | None) -> OwnFolder:
-    """Create a folder for temporary files, in the given folder or in the system's.
-
-    Raises:
-        UsageError: the folder cannot be created.
-    """
     try:
         folder = OwnFolder(temp_directory)
         check_can_be_made(folder.path.parent)
@@ -906,11 +842,6 @@ def _no_folder(temp_directory: str | Path | None, error: OSError) -> UsageError:
 
 
 def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Read a stream to its end.
-
-    Raises:
-        DataError: the stream cannot be read.
-    """
     try:
         while chunk := stream.read(1 << 20):
             yield chunk

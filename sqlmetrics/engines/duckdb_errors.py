@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from enum import Enum, auto
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 
@@ -18,32 +17,10 @@ _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)*(?
 _MOST = 400  # characters of a message
 
 
-class Shortage(Enum):
-    """The limit that caused an OutOfMemoryException."""
-
-    MEMORY_LIMIT = auto()
-    TEMPORARY_FILES = auto()
-    SYSTEM_MEMORY = auto()
-
-
-class NotWritten(NamedTuple):
-    """A file that could not be written, and the reason."""
-
-    path: Path
-    reason: str
-
-
-def shortage(error: duckdb.OutOfMemoryException) -> Shortage:
-    """Return the limit that was reached."""
-    if "max_temp_directory_size" in str(error):
-        return Shortage.TEMPORARY_FILES
-    return Shortage.SYSTEM_MEMORY if "bad allocation" in str(error) else Shortage.MEMORY_LIMIT
-
-
-def not_written(error: duckdb.Error) -> NotWritten | None:
-    """Return the file that could not be written; None for other errors."""
+def not_written(error: duckdb.Error) -> tuple[Path, str] | None:
+    """Return the file that could not be written, and the reason; None for other errors."""
     match = _NOT_WRITTEN.search(str(error))
-    return NotWritten(Path(match[1]), match[2]) if match else None
+    return (Path(match[1]), match[2]) if match else None
 
 
 def may_be_damage(error: duckdb.Error) -> bool:

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import FolderColumn
 from sqlmetrics.sql.templates import environment
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
 
 
 def columns_of(path: str) -> dict[str, str]:

@@ -157,9 +157,6 @@ def _metadata(label: str, location: str) -> str:
     """Return the current metadata file of a table that is read without a catalog.
 
     That is the file that `version-hint.text` names, or else the one with the largest number.
-
-    Raises:
-        DataError: there is none, or two files have the largest number.
     """
     if location.endswith(".json") or "://" in location:
         return location
@@ -229,11 +226,7 @@ def _ducklake(label: str, location: str, version: int | None) -> LakeTable:
 
 
 def _load_ducklake(connection: duckdb.DuckDBPyConnection, label: str) -> None:
-    """Load DuckDB's extension, which a package can bring.
-
-    Raises:
-        UsageError: it is not installed, and cannot be downloaded.
-    """
+    """Load DuckDB's extension, which a package can bring."""
     with contextlib.suppress(ImportError, RuntimeError, duckdb.Error):
         from duckdb_extensions import import_extension
 

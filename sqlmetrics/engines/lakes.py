@@ -97,7 +97,6 @@ def check_paths(label: str, paths: Iterable[str]) -> None:
 
 
 def _check_root(label: str, path: str, folder: Path) -> None:
-    """Check that a folder is not the root of a lake table."""
     for kind, (mark, remedy) in _LAKES.items():
         try:
             is_marked = next(folder.glob(mark), None) is not None

@@ -2,64 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.errors import UsageError
 from sqlmetrics.texts.messages import Argument
 
-if TYPE_CHECKING:
-    import duckdb
-
-    from sqlmetrics.engines.base import Engine, Watch
+_OF_DUCKDB = ("connection", "threads", "memory_limit", "temp_limit")
 
 
-def open_engine(
-    engine: Any,
-    dialect: str | None,
-    connection: duckdb.DuckDBPyConnection | None,
-    threads: int | None,
-    memory_limit: str | None,
-    temp_directory: str | Path | None,
-    temp_limit: str | None,
-    watch: Watch | None,
-) -> Engine:
+def open_engine(given: Mapping[str, Any]) -> Engine:
     """Open the engine: the given Spark session or database or, without one, DuckDB.
+
+    Args:
+        given: the arguments of `Evaluator`, by name.
 
     Raises:
         UsageError: `engine` is neither a Spark session nor a database, `dialect` is not that of the
             database, or options of DuckDB are given for another engine.
         EngineError: the connection to the database cannot be made.
     """
+    engine, dialect, temp_directory = given["engine"], given["dialect"], given["temp_directory"]
+    of_duckdb = {name: given[name] for name in _OF_DUCKDB}
     if engine is None:
         if dialect is not None:
             raise UsageError(
                 "dialect applies only to a connection given as engine; remove it. To print a "
                 "statement in another dialect, use sql(…, dialect=…)"
             )
-        return DuckDBEngine(
-            connection,
-            threads=threads,
-            memory_limit=memory_limit,
-            temp_directory=temp_directory,
-            temp_limit=temp_limit,
-            watch=watch,
-        )
+        return DuckDBEngine(**of_duckdb, temp_directory=temp_directory, watch=given["watch"])
     from sqlmetrics.engines import spark
 
     is_session = spark.is_session(engine)
     where = "in its session" if is_session else "on its server"
     name = "Spark" if is_session else "a database"
-    of_duckdb = {
-        "connection": connection,
-        "threads": threads,
-        "memory_limit": memory_limit,
-        "temp_limit": temp_limit,
-    }
-    if given := [name for name, value in of_duckdb.items() if value is not None]:
+    if refused := [name for name, value in of_duckdb.items() if value is not None]:
         raise UsageError(
-            f"{' and '.join(given)} apply only to DuckDB; configure memory and processors of "
+            f"{' and '.join(refused)} apply only to DuckDB; configure memory and processors of "
             f"{name} {where}"
         )
     if not is_session:
@@ -70,11 +52,6 @@ def open_engine(
 
 
 def _database(engine: Any, dialect: str | None, temp_directory: str | Path | None) -> Engine:
-    """Open a database by its connection or URL.
-
-    Raises:
-        UsageError: `engine` is neither, or the system is not supported.
-    """
     from sqlmetrics.engines.connection import connected, opened
     from sqlmetrics.engines.database_urls import DATABASES, EXAMPLES, is_url, shown
     from sqlmetrics.sql.dialects import checked

@@ -6,15 +6,13 @@ them: closed networks have packages, but no extensions.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
 from sqlmetrics.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # protocol -> the name in fsspec, the package that implements it, the extension of DuckDB
 _READERS = {

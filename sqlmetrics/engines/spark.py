@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import uuid
+import warnings
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,8 +21,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from sqlmetrics.engines import lakes, spark_folders, spark_to_duckdb
-from sqlmetrics.engines.base import CatalogEngine
+import pyarrow as pa
+
+from sqlmetrics.engines import lakes, spark_folders
+from sqlmetrics.engines.base import Engine
+from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.engines.lakes import is_lake_table
 from sqlmetrics.engines.per_user_values import nodes_below
 from sqlmetrics.engines.relation import Relation
@@ -40,6 +44,7 @@ from sqlmetrics.errors import (
     EngineError,
     QueryError,
     SqlmetricsError,
+    SqlmetricsWarning,
     UnreadableError,
     UsageError,
 )
@@ -51,7 +56,6 @@ from sqlmetrics.texts.wording import and_more, listed
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 # Spark type -> DuckDB type, as used in the package
 _TYPES = {
@@ -146,7 +150,7 @@ def _suit_one_machine(session: Any) -> None:
         session.conf.set(name, str(context.defaultParallelism))
 
 
-class SparkEngine(CatalogEngine):
+class SparkEngine(Engine):
     """A Spark session that runs plans; intermediate relations are kept in it until `close`.
 
     The names of its views start with `sqlmetrics_` and the number of the engine. The engine changes
@@ -170,11 +174,6 @@ class SparkEngine(CatalogEngine):
         self._frames: list[Any] = []  # sources that Spark reads natively
         self._tables: list[str] = []  # names of sources that are tables, as given
         self._closed = False
-
-    @property
-    def catalog(self) -> SparkEngine:
-        """Return the engine itself."""
-        return self
 
     @property
     def version(self) -> str:
@@ -216,7 +215,7 @@ class SparkEngine(CatalogEngine):
         shown = and_more(given)
         check_finished(label, shown, local)
         plain = self._parquet(label, shown, paths)
-        frame, folders, warnings = spark_folders.read(
+        frame, folders, warned = spark_folders.read(
             plain,
             lambda options: self._parquet(label, shown, paths, options),
             _types,
@@ -236,7 +235,7 @@ class SparkEngine(CatalogEngine):
         relation = self._relation(
             label, frame, shown, _as_relation(paths) if frame is plain else ""
         )
-        return replace(relation, parts=parts, folders=folders, warnings=warnings)
+        return replace(relation, parts=parts, folders=folders, warnings=warned)
 
     def _parquet(
         self, label: str, shown: str, paths: list[str], options: Mapping[str, str] | None = None
@@ -252,7 +251,7 @@ class SparkEngine(CatalogEngine):
             label, f"the table {name}", lambda: self._sql(f"SELECT * FROM {spelled}")
         )
         self._tables.append(name)
-        parts = [part.replace("``", "`") for part in _parts(name)]
+        parts = _parts(name)
         if len(parts) == 1:  # in a statement, a query of the same name would hide the table
             parts = self._in_current_schema(parts[0]) or parts
         printed = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
@@ -328,20 +327,12 @@ class SparkEngine(CatalogEngine):
         raise UsageError("Spark does not read stdin (-); write a Parquet file instead")
 
     def describe(self, relation: str, label: str) -> dict[str, str]:
-        """Return the columns of a relation with their DuckDB types.
-
-        Raises:
-            DataError: the relation cannot be read.
-        """
+        """Return the columns of a relation with their DuckDB types."""
         statement = f"SELECT * FROM {_spelled_relation(relation)}"
         return _types(self._read(label, relation, lambda: self._sql(statement)))
 
     def query(self, statement: str, label: str) -> list[dict[str, Any]]:
-        """Run a query about a source, written in DuckDB's SQL.
-
-        Raises:
-            DataError: the source cannot be read.
-        """
+        """Run a query about a source, written in DuckDB's SQL."""
         self._check_open()
         text = transpile.printed(parse(statement, label), self.dialect, pretty=False, is_input=True)
         try:
@@ -359,21 +350,15 @@ class SparkEngine(CatalogEngine):
     # ---- running -------------------------------------------------------------------------------
 
     def _sql(self, statement: str) -> Any:
-        """Run a query on Spark.
-
-        Raises:
-            UsageError: Spark would replace a part of the query by one of its settings.
-        """
-        if (match := re.search(r"\$\{[^}]*\}?", statement)) and self._substitutes():
+        match = re.search(r"\$\{[^}]*\}?", statement)
+        substitute = "spark.sql.variable.substitute"
+        if match and str(self.session.conf.get(substitute, "true")).lower() == "true":
             raise UsageError(
                 f"Spark replaces {match[0]} in queries by a setting, also in names; rename "
-                "the column or table that contains it, or set "
-                "spark.sql.variable.substitute to false in the session"
+                f"the column or table that contains it, or set {substitute} to false in the "
+                "session"
             )
         return self.session.sql(statement)
-
-    def _substitutes(self) -> bool:
-        return str(self.session.conf.get("spark.sql.variable.substitute", "true")).lower() == "true"
 
     @contextlib.contextmanager
     def new_file(self, target: Path | str, force: bool) -> Iterator[str]:
@@ -395,11 +380,7 @@ class SparkEngine(CatalogEngine):
         yield path
 
     def _check_no_source(self, target: str) -> None:
-        """Check that no source is read from a folder that is to be replaced.
-
-        Raises:
-            DataError: a source is read from it; names one of the files.
-        """
+        """Check that no source is read from a folder that is to be replaced."""
         folder = _comparable(target).rstrip("/") + "/"
         for file in self._files_read():
             path = _comparable(file)
@@ -422,13 +403,7 @@ class SparkEngine(CatalogEngine):
         self._write(plan, lambda writer: writer.parquet(str(target)), str(target), force)
 
     def check_table(self, name: str, force: bool) -> None:
-        """Check that a table can be written, before computing anything.
-
-        Raises:
-            UsageError: `name` is not a table name.
-            DataError: the schema is missing; the table exists and `force` is not set; it is a view;
-                or rows are read from it.
-        """
+        """Check that a table, which is no view, can be written, before computing anything."""
         self._check_open()
         part = r"(?:`(?:[^`]|``)+`|[^.`\s](?:[^.`]*[^.`\s])?)"
         if not re.fullmatch(rf"{part}(?:\.{part})*", name):
@@ -437,7 +412,7 @@ class SparkEngine(CatalogEngine):
                 "catalog.schema.table, with other characters than letters in backticks"
             )
         catalog, spelled = self.session.catalog, _spelled(name)
-        schema = spelled[: -len(_spelled_last(name)) - 1]
+        schema = ".".join(map(_quoted, _parts(name)[:-1]))
         with self._translated(f"the table {name}", f"the table {name}"):
             if schema and not catalog.databaseExists(schema):
                 raise DataError(
@@ -475,11 +450,7 @@ class SparkEngine(CatalogEngine):
                 write(frame.write.mode("overwrite" if force else "error"))
 
     def check_comparisons(self) -> None:
-        """Check that a shared folder for per-user values is configured.
-
-        Raises:
-            UsageError: the folder is not configured.
-        """
+        """Check that a shared folder for per-user values is configured."""
         if self.temp_directory is None:
             raise UsageError(
                 "comparisons on Spark need a folder for per-user values, which Spark writes and "
@@ -492,7 +463,14 @@ class SparkEngine(CatalogEngine):
             )
 
     def comparison(self, plan: Plan, of_users: Collection[Node], level: int) -> pd.DataFrame:
-        """Run a plan that compares models: Spark computes per-user values, DuckDB the rest."""
+        """Run a plan that compares models: Spark computes per-user values, DuckDB the rest.
+
+        A comparison aggregates the per-user differences in many ways, also over resamples. One
+        machine can do that for all users, and Spark's SQL lacks some of the required functions.
+
+        Raises:
+            DataError: this process cannot see the files that Spark has written.
+        """
         self.check_comparisons()
         nodes = nodes_below(plan.root, of_users)
         folders = {node.key: self.folder() / f"{node.name}_{node.key[-8:]}" for node in nodes}
@@ -500,11 +478,29 @@ class SparkEngine(CatalogEngine):
             for node, statement in zip(nodes, statements, strict=True):
                 with self._translated(node.name):
                     self._sql(statement).write.parquet(str(folders[node.key]))
-        return spark_to_duckdb.frame(plan, folders, self.folder(), level + 1)
-
-    def kept(self) -> Mapping[str, str]:
-        """Return the kept intermediate relations: identity -> view."""
-        return self._kept
+        with contextlib.ExitStack() as after:
+            for written in folders.values():
+                after.callback(shutil.rmtree, written, ignore_errors=True)
+            for written in folders.values():
+                if not list(written.glob("*.parquet")):
+                    raise DataError(
+                        f"Spark has written per-user values to {written}, but this process finds "
+                        "no file there",
+                        remedy=Message(
+                            Argument("temp_directory"),
+                            " must be a folder that Spark's executors and this process share",
+                        ),
+                    )
+            local = DuckDBEngine(temp_directory=self.folder() / "duckdb")
+            after.callback(local.close)
+            n_rows = sum(local.adopt(key, folder) for key, folder in folders.items())
+            warnings.warn(
+                f"Spark has written {n_rows:,} rows of per-user values to {self.folder()}; "
+                "DuckDB computes the comparison from these values in this process",
+                SqlmetricsWarning,
+                stacklevel=level + 1,
+            )
+            return local.frame(plan)
 
     def arrow(self, plan: Plan) -> pa.Table:
         """Run a plan and return its rows as an Arrow table."""
@@ -586,7 +582,6 @@ class SparkEngine(CatalogEngine):
 
     @contextlib.contextmanager
     def _translated(self, title: str, target: str = "") -> Iterator[None]:
-        """Translate an error of Spark into a one-line message."""
         try:
             yield
         except Exception as error:
@@ -648,15 +643,11 @@ def _quoted(name: str) -> str:
 def _parts(name: str) -> list[str]:
     """Split `cat.schema.table`; dots inside backticks belong to a name."""
     matches = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", name)
-    return [quoted or plain for quoted, plain in matches]
+    return [quoted.replace("``", "`") or plain for quoted, plain in matches]
 
 
 def _spelled(name: str) -> str:
-    return ".".join(_quoted(part.replace("``", "`")) for part in _parts(name))
-
-
-def _spelled_last(name: str) -> str:
-    return _quoted(_parts(name)[-1].replace("``", "`"))
+    return ".".join(map(_quoted, _parts(name)))
 
 
 def _path_of(table: Any) -> list[str]:
@@ -684,11 +675,7 @@ def _is_text_path(value: Any) -> bool:
 
 
 def _expanded(table: str, label: str, path: str) -> list[str]:
-    """Return the paths for Spark: URIs unchanged, local paths absolute.
-
-    Raises:
-        DataError: the path is not a Parquet file.
-    """
+    """Return the paths for Spark: URIs unchanged, local paths absolute."""
     if path == "-":
         raise UsageError(f"{label}: Spark does not read stdin (-); write a Parquet file instead")
     name = path.lower().rstrip("/")
@@ -746,11 +733,7 @@ def _as_relation(paths: Sequence[str]) -> str:
 
 
 def _check_overwritten(path: Path) -> None:
-    """Check that a path is not a file, nor a folder with files that Spark does not write.
-
-    Raises:
-        DataError: the path is a file, or contains another file.
-    """
+    """Check that a path is not a file, nor a folder with files that Spark does not write."""
     if not path.is_dir():
         raise DataError(f"{path} is not overwritten: it is a file, but Spark writes a folder")
     for entry in sorted(path.iterdir()):
@@ -781,7 +764,6 @@ def _type(name: str) -> str:
 
 def _plain(table: pa.Table) -> pa.Table:
     """Cast the Arrow types of tables that Spark does not accept."""
-    import pyarrow as pa
 
     def plain(kind: pa.DataType) -> pa.DataType:
         if pa.types.is_dictionary(kind):
@@ -803,8 +785,6 @@ def _plain(table: pa.Table) -> pa.Table:
 
 def _without_decimals(table: pa.Table) -> pa.Table:
     """Cast decimals to doubles, as other engines return them."""
-    import pyarrow as pa
-
     fields = [
         field.with_type(pa.float64()) if pa.types.is_decimal(field.type) else field
         for field in table.schema

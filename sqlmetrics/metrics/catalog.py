@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from sqlmetrics.metrics.front_matter import (
     Alternative,
     Check,
     Metric,
-    Param,
     Slice,
     Stage,
     Template,
@@ -65,37 +63,38 @@ class Catalog:
             TemplateError: a folder or front matter cannot be read, or a name is taken.
         """
         own = [Path(folder) for folder in folders]
+        known = _built_in()
         if not own:
-            return _without_own()
-        catalog = _of_built_in()
+            return known
+        catalog = cls(
+            known.metrics.values(),
+            known.stages.values(),
+            known.checks.values(),
+            known.slices.values(),
+            known.alternatives,
+        )
+        catalog.stage_params.update(known.stage_params)
+        kinds: dict[str, tuple[type[Template], dict[str, Any]]] = {
+            "stages": (Stage, catalog.stages),
+            "slices": (Slice, catalog.slices),
+            "checks": (Check, catalog.checks),
+        }
         for folder in own:
             if not folder.is_dir():
                 raise TemplateError(f"the template folder {folder} does not exist")
             for path in _files(folder):
-                if path.parent.name == "stages":
-                    stage = read_template(Stage, path)
-                    if stage.name in catalog.stages:
-                        raise TemplateError(
-                            f"{path}: a stage {stage.name} already exists; rename the file"
-                        )
-                    catalog.stages[stage.name] = stage
-                    catalog.stage_params.update(stage.params)
-                elif path.parent.name == "slices":
-                    slice_ = read_template(Slice, path)
-                    if slice_.name in catalog.slices:
-                        raise TemplateError(
-                            f"{path}: a slice {slice_.name} already exists; rename the file"
-                        )
-                    catalog.slices[slice_.name] = slice_
-                elif path.parent.name == "checks":
-                    check = read_template(Check, path)
-                    if check.name in catalog.checks:
-                        raise TemplateError(
-                            f"{path}: a check {check.name} already exists; rename the file"
-                        )
-                    catalog.checks[check.name] = check
-                else:
-                    catalog._add(read_template(Metric, path))
+                kind, there = kinds.get(path.parent.name, (Metric, {}))
+                template = read_template(kind, path)
+                if template.name in there:
+                    what = path.parent.name.removesuffix("s")
+                    raise TemplateError(
+                        f"{path}: a {what} {template.name} already exists; rename the file"
+                    )
+                there[template.name] = template
+                if isinstance(template, Metric):
+                    catalog._add(template)
+                elif isinstance(template, Stage):
+                    catalog.stage_params.update(template.params)
         return catalog
 
     def _add(self, metric: Metric) -> None:
@@ -175,24 +174,12 @@ class Catalog:
         return own | set(self.stage_params)
 
 
-@dataclass(frozen=True)
-class _BuiltIn:
-    """The templates of the package, and their shared settings."""
-
-    metrics: Sequence[Metric]
-    stages: Sequence[Stage]
-    checks: Sequence[Check]
-    slices: Sequence[Slice]
-    alternatives: Sequence[Alternative]
-    params: Mapping[str, Param]
-
-
 @functools.cache
-def _built_in() -> _BuiltIn:
-    """Read the templates of the package, once per process."""
+def _built_in() -> Catalog:
+    """Return the templates of the package, which all evaluators without own templates share."""
     root = template_root()
     settings, physical = root / "settings.toml", root / "physical"
-    return _BuiltIn(
+    catalog = Catalog(
         metrics=[
             read_template(Metric, path, family=path.parent.name)
             for path in _files(root / "metrics")
@@ -209,22 +196,10 @@ def _built_in() -> _BuiltIn:
             for path in _files(physical)
             if path.parent != physical / "stages"
         ],
-        params=read_params(settings, tomllib.loads(settings.read_text(encoding="utf-8"))),
     )
-
-
-def _of_built_in() -> Catalog:
-    """Create a catalog of the templates of the package."""
-    known = _built_in()
-    catalog = Catalog(known.metrics, known.stages, known.checks, known.slices, known.alternatives)
-    catalog.stage_params.update(known.params)
+    params = read_params(settings, tomllib.loads(settings.read_text(encoding="utf-8")))
+    catalog.stage_params.update(params)
     return catalog
-
-
-@functools.cache
-def _without_own() -> Catalog:
-    """Return the catalog that all evaluators without own templates share."""
-    return _of_built_in()
 
 
 def _files(folder: Path) -> list[Path]:

@@ -340,11 +340,7 @@ def read_template(kind: type[_T], path: Path, **defaults: Any) -> _T:
 
 
 def _used_params(path: Path, names: Any) -> dict[str, Param]:
-    """Return the settings of `metric_settings.toml` that a template takes over.
-
-    Raises:
-        TemplateError: there is no such setting.
-    """
+    """Return the settings of `metric_settings.toml` that a template takes over."""
     known = _shared_params()
     for name in names:
         if name not in known:

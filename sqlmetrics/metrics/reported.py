@@ -122,7 +122,6 @@ def read_numbers(numbers: Numbers) -> list[ReportedNumber]:
 
 
 def _text_of(metric: Any, number: Any) -> str:
-    """Spell a number with the digits that it has."""
     if isinstance(number, str):
         return number.strip()
     if isinstance(number, Number) and not isinstance(number, bool):

@@ -66,7 +66,6 @@ class Settings:
         return self.covered is None or metric in self.covered
 
     def _metric(self, name: str, where: str) -> Metric:
-        """Return a metric; an error message starts with `where`."""
         try:
             return self.catalog.metric(name)[0]
         except UsageError as error:
@@ -308,7 +307,6 @@ def _no_aggregate(where: str, metric: Metric) -> UsageError:
 
 
 def _why_not_unjudged(metric: Metric) -> str:
-    """Return why a metric does not support a choice of unjudged items."""
     if metric.unjudged_items:
         return f"does not apply to {metric.name}, which reads the rows of judged items themselves"
     if metric.audience == "judged":
@@ -317,11 +315,6 @@ def _why_not_unjudged(metric: Metric) -> str:
 
 
 def _check_best_value(where: str, metric: Metric) -> None:
-    """Check that no_relevant=one applies to a metric.
-
-    Raises:
-        UsageError: 1 is not the best value of a user.
-    """
     if not metric.can_be_best_without_relevant:
         raise UsageError(
             f"{where}: no_relevant=one applies only to metrics of relevant items whose values are "
@@ -330,11 +323,6 @@ def _check_best_value(where: str, metric: Metric) -> None:
 
 
 def _check_duplicates_of_ties(where: str, values: Mapping[str, Value]) -> None:
-    """Check that the tie-breaking rule of lists in the order of scores applies to duplicate rows.
-
-    Raises:
-        UsageError: the rule has no meaning for this choice of duplicate rows.
-    """
     ties = str(values["ties"])
     name, choices = _MEANINGLESS.get(ties, ("ties", ()))
     if values[name] in choices:

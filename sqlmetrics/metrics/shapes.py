@@ -143,7 +143,6 @@ def _declared(kind: Any) -> tuple[dict[str, Any], list[str]]:
 
 
 def _words(shape: Any, several: bool = False) -> str:
-    """Describe the values of a shape."""
     origin, inner = get_origin(shape), get_args(shape)
     if shape in _NOUNS:
         return f"{_NOUNS[shape]}s" if several else f"a {_NOUNS[shape]}"

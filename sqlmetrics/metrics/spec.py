@@ -114,7 +114,6 @@ def parse_spec(text: str) -> MetricSpec:
 
 
 def _hint(text: str) -> Message | str:
-    """Return the remedy for common mistakes in a metric."""
     if re.fullmatch(r"\d+([\s,]+\d+)*", text.strip()):
         cutoffs = [int(number) for number in re.findall(r"\d+", text)]
         return _give_cutoffs(sorted({5, *cutoffs}) if cutoffs != [5] else [5, 10])

@@ -123,7 +123,6 @@ class Gaps:
         return GapTable(node, self.gaps, varied, tested)
 
     def _names(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the columns of gaps, each with its gap."""
         return {gap_column(name, gap): gap for name in names for gap in self.gaps}
 
     def _widths(self, resampled: Node, names: Sequence[str]) -> Node:

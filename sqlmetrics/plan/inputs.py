@@ -38,11 +38,6 @@ class Inputs:
     tables: Mapping[str, Table]
     keys: Keys
 
-    @property
-    def has_rank(self) -> bool:
-        """Return whether the lists have ranks."""
-        return self.has("recommendations", "rank")
-
     def has(self, table: str, column: str) -> bool:
         """Return whether a table was given and has this column."""
         return table in self.tables and column in self.tables[table].columns
@@ -133,11 +128,6 @@ class Inputs:
         return input_node(name, text, table_name)
 
     def _check_lists(self, table: Table) -> None:
-        """Check that the dialect can unnest the lists of a table.
-
-        Raises:
-            DataError: the lists are in several parallel columns.
-        """
         of_attributes = {column for owner, column in ATTRIBUTES.values() if owner == table.name}
         for source in () if self.keys.dialect == NATIVE else table.sources:
             columns = [column for column in source.columns if column.name not in of_attributes]

@@ -59,7 +59,6 @@ def _rows_of(engine: EmbeddedEngine, source: Source) -> int | None:
 
 
 def _number(engine: EmbeddedEngine, source: Source, query: str) -> int:
-    """Run a query that counts."""
     return int(engine.query(query, source.label)[0]["n"] or 0)
 
 

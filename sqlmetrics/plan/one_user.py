@@ -127,11 +127,7 @@ def _of_whole_lists(request: MetricRequest) -> dict[str, Any]:
 
 
 def _tables(planner: Planner, requests: Sequence[MetricRequest]) -> tuple[Query, dict[str, Node]]:
-    """Plan the list and the relevant items, which must be those of all metrics.
-
-    Raises:
-        UsageError: they differ between metrics, or unjudged items count as relevant.
-    """
+    """Plan the list and the relevant items, which must be those of all metrics."""
     judged = "interactions" in planner.tables
     first: tuple[MetricRequest, Query, Query | None] | None = None
     for request in requests:
@@ -256,7 +252,6 @@ def _stages(planner: Planner, apart: Sequence[_Apart], user: Mapping[str, Any]) 
 
 
 def _is_user(table: str, user: Mapping[str, Any]) -> str:
-    """Return the condition that a row belongs to a user."""
     return " AND ".join(
         f"{table}.{identifier(key)} = {literal(value)}" for key, value in user.items()
     )

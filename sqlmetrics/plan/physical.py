@@ -90,7 +90,6 @@ def _called(node: Node) -> str:
 def _is_allowed(
     planner: Planner, alternative: Alternative, node: Node, nodes: Iterable[Node]
 ) -> bool:
-    """Return whether an alternative may replace a query of a plan with these nodes."""
     if not isinstance(node, Query):
         return True
     values = node.values

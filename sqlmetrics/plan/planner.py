@@ -202,7 +202,7 @@ class Planner:
     @property
     def has_rank(self) -> bool:
         """Return whether the lists have ranks."""
-        return self.inputs.has_rank
+        return self.inputs.has("recommendations", "rank")
 
     # ---- plans ---------------------------------------------------------------------------------
 
@@ -235,7 +235,6 @@ class Planner:
         return Plan(self.rendered("some_users", {"looked_at": node}, table=name, n_users=n_users))
 
     def _whole(self, name: str, values: Mapping[str, Value]) -> Query:
-        """Plan a stage or input table for whole lists."""
         return self.node(name, {**values, **cutoff_context([None])})
 
     def check(self, check: Check, values: Mapping[str, Value]) -> Plan:
@@ -488,7 +487,6 @@ class Planner:
         return Text(sql, where, tuple(heard.warnings), tuple(heard.needs))
 
     def _names(self, values: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
-        """Return the names that a template may use under the given settings."""
         names = TemplateNames(self.inputs, values, heard, self.checked, self.baseline_model)
         return {**values, **context_of(names), **self.context}
 

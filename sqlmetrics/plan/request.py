@@ -283,11 +283,6 @@ def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resol
 
 
 def _check_audited(asked: Request) -> None:
-    """Check that an audit can correct the values of a request.
-
-    Raises:
-        UsageError: it cannot.
-    """
     refused = {
         "per_user": asked.per_user, "by_item": asked.by_item, "gap": asked.gap,
         "cluster": asked.cluster, "ci": asked.interval.kind == "bootstrap",
@@ -301,11 +296,6 @@ def _check_audited(asked: Request) -> None:
 
 
 def _gaps(asked: Request, attributes: Sequence[Attribute]) -> tuple[str, ...]:
-    """Return the gaps between slices that are asked for.
-
-    Raises:
-        UsageError: there is no such gap, or there are no slices that one gap can be about.
-    """
     gaps = checked_gaps(asked.gap)
     if not gaps:
         return ()
@@ -383,7 +373,6 @@ def slices_of(slicing: Slicing | None) -> tuple[Sliced, ...]:
 
 
 def _clustered(results: Results) -> Sliced | None:
-    """Find the queries that check the clusters of a result."""
     clusters = results.clusters
     if clusters is None:
         return None
@@ -395,7 +384,6 @@ def _clustered(results: Results) -> Sliced | None:
 
 
 def _audited(results: Results) -> Audited | None:
-    """Find the queries that check the audit of a result."""
     audit = results.audit
     if audit is None:
         return None

@@ -198,9 +198,9 @@ def results_of(
         calls = calls_of(requests)
         slicing.check_settings(calls)
         item_slices = ItemSlices.of(slicing, [call.values for call in calls])
-        judgeable = item_slices.judgeable(calls)
-        warnings += judgeable.warnings
-        requests = [request for call in judgeable.calls for request in call.requests]
+        calls, omitted = item_slices.judgeable(calls)
+        warnings += tuple(omitted)
+        requests = [request for call in calls for request in call.requests]
         of_users, of_runs = requests, []
         of_users_planner = item_slices.planner
     of_rounds, names = of_users[:1] and of_users[0].metric.grain == "round", None

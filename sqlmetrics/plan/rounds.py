@@ -73,11 +73,7 @@ def planner_of(planner: Planner, requests: Sequence[MetricRequest]) -> Planner:
 
 
 def _check_policy(planner: Planner) -> None:
-    """Check that the new policy is given, and once, and that its rows belong to rounds.
-
-    Raises:
-        UsageError: no table or several tables describe a policy, or the policy has no key.
-    """
+    """Check that the new policy is given, and once, and that its rows belong to rounds."""
     has = planner.inputs.has
     given = [
         *(["logs"] if has("logs", "target_propensity") else []),

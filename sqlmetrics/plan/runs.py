@@ -7,60 +7,56 @@ mean over users of these; for metrics with one value per run, it is the mean ove
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql.query_graph import Node
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Plans the number of runs of every model (and slice), and the spread of their values.
+def spread_of_users(
+    planner: Planner,
+    groups: Sequence[str],
+    values: Node,
+    columns: Sequence[Mapping[str, Any]],
+    z: float,
+) -> Node:
+    """Plan the number of runs of every group, and the spread of their aggregates of users' values.
 
-    `groups` are the columns that values are grouped by.
+    `values` are those of every run, `columns` the columns of a wide table.
     """
+    by_run = planner.rendered(
+        "totals",
+        {"per_user": values},
+        name="totals_by_run",
+        groups=[*groups, "run"],
+        homes_of_groups={},
+        columns=columns,
+        z=z,
+    )
+    spread = {column["name"]: f"{column['name']}_value" for column in columns}
+    reads = {"values_of_runs": by_run}
+    return planner.rendered("over_runs", reads, groups=groups, means=(), spread=spread)
 
-    planner: Planner
-    groups: Sequence[str]
 
-    def of_users(self, values: Node, columns: Sequence[Mapping[str, Any]], z: float) -> Node:
-        """Plan the spread of the runs' aggregates of per-user values.
+def means_over_runs(
+    planner: Planner,
+    groups: Sequence[str],
+    values: Node,
+    names: Sequence[str],
+    errors: Sequence[str],
+) -> Node:
+    """Plan the means over runs of values of models, beside their spread.
 
-        `values` are those of every run, `columns` the columns of a wide table.
-        """
-        by_run = self.planner.rendered(
-            "totals",
-            {"per_user": values},
-            name="totals_by_run",
-            groups=[*self.groups, "run"],
-            homes_of_groups={},
-            columns=columns,
-            z=z,
-        )
-        return self._over_runs(
-            "over_runs", by_run, {c["name"]: f"{c['name']}_value" for c in columns}
-        )
-
-    def of_models(self, values: Node, names: Sequence[str], errors: Sequence[str]) -> Node:
-        """Plan the means over runs of values of models, beside their spread.
-
-        The mean of the standard errors is an upper bound of the standard error of the mean.
-        """
-        spread = {name: name for name in names}
-        return self._over_runs("means_over_runs", values, spread, [*names, *errors])
-
-    def _over_runs(
-        self, name: str, values: Node, spread: Mapping[str, str], means: Sequence[str] = ()
-    ) -> Node:
-        return self.planner.rendered(
-            "over_runs",
-            {"values_of_runs": values},
-            name=name,
-            groups=self.groups,
-            means=means,
-            spread=spread,
-        )
+    The mean of the standard errors is an upper bound of the standard error of the mean.
+    """
+    return planner.rendered(
+        "over_runs",
+        {"values_of_runs": values},
+        name="means_over_runs",
+        groups=groups,
+        means=[*names, *errors],
+        spread={name: name for name in names},
+    )
 
 
 def mean_over_runs(planner: Planner, values: Node, name: str, columns: Sequence[str]) -> Node:

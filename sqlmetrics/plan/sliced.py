@@ -85,14 +85,9 @@ class SlicedStages(StageSource):
         return bound(f"{name}_{self.folder}", text, read, stage)
 
     def _read(self, table: str, values: Mapping[str, Any]) -> Node:
-        """Plan what a template of the folder reads."""
         if table == "populations":
-            return self.populations(values)
+            return self.instead(table, values)
         return self.more.get(table) or self.base.node(table, values)
-
-    def populations(self, values: Mapping[str, Any]) -> Query:
-        """Plan the populations that values of a run are computed for: every model and slice."""
-        return self.instead("populations", values)
 
     def everybody(self, metric: Metric, values: Mapping[str, Any]) -> Query | None:
         """Plan the populations that get a value of a run, including those without a list.
@@ -137,14 +132,6 @@ def all_are_relevant(planner: Planner, values: Mapping[str, Any]) -> bool:
     graded = planner.inputs.has("interactions", "relevance")
     once = values["duplicate_interactions"] in ("error", "set")
     return not graded and once and values["unjudged"] != "best"
-
-
-@dataclass(frozen=True)
-class Judgeable:
-    """The metrics that support slices of items, and warnings about the other metrics."""
-
-    calls: Sequence[MetricCall]
-    warnings: tuple[Message, ...]
 
 
 @dataclass(frozen=True)
@@ -197,10 +184,10 @@ class ItemSlices:
             and all_are_relevant(self.usual, values)
         )
 
-    def judgeable(self, calls: Iterable[MetricCall]) -> Judgeable:
-        """Select the metrics that support slices of items.
+    def judgeable(self, calls: Iterable[MetricCall]) -> tuple[list[MetricCall], list[Message]]:
+        """Return the metrics that support slices of items, and warnings about the other metrics.
 
-        Metrics that the user did not name are omitted with a warning.
+        Metrics that the user did not name are omitted.
 
         Raises:
             UsageError: a named metric has no per-user values, or uses items that are not relevant.
@@ -222,10 +209,9 @@ class ItemSlices:
             warnings.append(Message(f"omitted: {problem}"))
         if not kept:
             raise UsageError(problem)
-        return Judgeable(kept, tuple(warnings))
+        return kept, warnings
 
     def _why_not(self, call: MetricCall) -> str:
-        """Return why a metric does not support slices of items."""
         if call.metric.grain != "user":
             return "has one value for all users"
         if call.values["unjudged"] == "best":
@@ -243,14 +229,12 @@ class ItemSlices:
         return ""
 
     def _comes_per_slice(self, node: Node) -> bool:
-        """Return whether a query has a column with the slice."""
         parents = node.parents
         return not parents.keys().isdisjoint((self.slices.key, self.names.key)) or any(
             self._comes_per_slice(parent) for parent in parents.values()
         )
 
     def _is_of_users(self, node: Node) -> bool:
-        """Return whether the rows of a query belong to users."""
         return isinstance(node, Query) and {*self.usual.user_keys} <= {*node.columns}
 
 

@@ -30,6 +30,7 @@ from sqlmetrics.metrics.requests import MetricCall
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec
 from sqlmetrics.plan.bins import Bins, parse_bins
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.rows import Rows
 from sqlmetrics.sql.binding import input_node
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
@@ -51,8 +52,6 @@ from sqlmetrics.texts.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from sqlmetrics.rows import Rows
 
 FEW_USERS = 30  # below, the interval of a mean covers it too rarely: see docs/explanation
 
@@ -200,11 +199,7 @@ def _names(names: str | Iterable[str] | None, option: str) -> list[str]:
 def _key(
     name: str, option: str, tables: Mapping[str, Table], user_keys: Sequence[str]
 ) -> Attribute | None:
-    """Return the attribute of the run, or of a column of the key, if the key has several.
-
-    Raises:
-        UsageError: the name is that of a column that every result has or combines.
-    """
+    """Return the attribute of the run, or of a column of the key, if the key has several."""
     if name.lower() == "model":
         raise UsageError(f"{option}: model is already in each row of the result; omit it")
     lists = tables.get("recommendations")
@@ -292,7 +287,6 @@ def _attribute(
 def _binned(
     attribute: Attribute, bins: Bins, asked: str, option: str, tables: Mapping[str, Table]
 ) -> Attribute:
-    """Divide a column of numbers into bins."""
     for source in tables[attribute.table].sources:
         held = _found(source, attribute.name).type
         if not (is_number(of_row(held)) or source.only_named):
@@ -322,7 +316,6 @@ def _has(source: Source, name: str) -> bool:
 def _column(
     table: str, name: str, asked: str, option: str, tables: Mapping[str, Table]
 ) -> Attribute:
-    """Find the column `table.name` to slice by."""
     of = "items" if table == "items" else "users"
     if option == "by_item" and table == "interactions":
         of = "interactions"
@@ -634,7 +627,6 @@ class Slicing:
     def _of_key(
         self, attribute: Attribute, number: int, name: str, is_numbered: bool
     ) -> SliceColumn:
-        """Return the column with the values of a column of the key."""
         home = self.planner.home
         if attribute.name == ROUND:
             self.planner.inputs.require(home, ROUND)

@@ -151,11 +151,7 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _share(value: Any) -> Fraction | None:
-    """Return a share as the fraction that its digits mean: 0.1 is a tenth, unlike the double.
-
-    Raises:
-        UsageError: the share is not between 0 and 1, or has too many digits.
-    """
+    """Return a share as the fraction that its digits mean: 0.1 is a tenth, unlike the double."""
     if value is None:
         return None
     try:
@@ -252,11 +248,7 @@ class Events:
         )
 
     def _moments(self, at: str, gap: str | None) -> tuple[str, str | None]:
-        """Return the first moment of the held-out interactions, and of the gap, as SQL.
-
-        Raises:
-            UsageError: a moment or the gap is not of the type of the timestamps.
-        """
+        """Return the first moment of the held-out interactions, and of the gap, as SQL."""
         if is_number(self.type_of_time):
             first = _number("at", at)
             return first, None if gap is None else f"{first} - {_number('gap', gap)}"
@@ -283,11 +275,6 @@ class Events:
         return [column for column in found if column is not None]
 
     def _gap(self, gap: str) -> str:
-        """Return the gap as SQL.
-
-        Raises:
-            UsageError: it is not of the type of the timestamps.
-        """
         if is_number(self.type_of_time):
             return _number("gap", gap)
         if self.keys.dialect != NATIVE:
@@ -299,11 +286,7 @@ class Events:
 
 
 def _literal(moment: datetime, dialect: str) -> str:
-    """Return a moment as SQL: in warehouses, a text takes the type of the column beside it.
-
-    Raises:
-        UsageError: the dialect compares no timestamps with texts.
-    """
+    """Return a moment as SQL: in warehouses, a text takes the type of the column beside it."""
     text = f"'{moment.isoformat(sep=' ')}'"
     if dialect in ("trino", "athena"):
         raise UsageError(f"at: {dialect} compares no timestamps with texts; split by share")

@@ -9,7 +9,7 @@ from sqlmetrics.plan.gaps import Gaps, GapTable
 from sqlmetrics.plan.resampling import percentiles, resample_groups, resampled_means
 from sqlmetrics.plan.result_rows import Shares, ended, group_homes, lacks_groups, rows_of_shares
 from sqlmetrics.plan.results import Results
-from sqlmetrics.plan.runs import Spread
+from sqlmetrics.plan.runs import means_over_runs, spread_of_users
 from sqlmetrics.plan.sliced import by_user
 from sqlmetrics.plan.values import Wide, wide_tables
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
@@ -142,8 +142,9 @@ def _totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[st
             )
         if table.by_run is not None:
             by_run = results.sliced_values(table.by_run, ["run", *table.names])
-            over_runs = _spread(results).of_users(by_run, columns, results.interval.z)
-            totals[name]["over_runs"] = over_runs
+            totals[name]["over_runs"] = spread_of_users(
+                results.planner, results.groups, by_run, columns, results.interval.z
+            )
         means = [
             column.name
             for column in valued
@@ -196,7 +197,7 @@ def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dic
     for name, table in wide.tables.items():
         reads = {"per_model": table.node}
         if results.slices is not None:
-            reads["populations"] = populations.populations(table.values)
+            reads["populations"] = populations.instead("populations", table.values)
         clustered = results.clusters is not None
         # errors of a metric's own assume independent lists
         dropped = "standard_error" if clustered else ""
@@ -204,7 +205,7 @@ def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dic
         varied: list[str] = []
         if resampled is not None:
             reads["resampled_values"] = resampled.tables[name].node
-            reads["of_resamples"] = resamples.populations(table.values)
+            reads["of_resamples"] = resamples.instead("populations", table.values)
             varied = [
                 column.name
                 for column in table.columns
@@ -226,7 +227,7 @@ def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dic
         if results.are_over_runs:
             errors = [name for name in own if name not in values]
             errors += [f"{name}_standard_error" for name in varied]
-            node = _spread(results).of_models(node, values, errors)
+            node = means_over_runs(planner, results.groups, node, values, errors)
             totals[name] = {"name": node, "over_runs": node}
         if results.gaps:
             in_resamples = None
@@ -248,7 +249,3 @@ def _gaps(results: Results) -> Gaps:
         results.planner, results.gaps, groups, results.slice_columns, names, results.interval,
         cluster,
     )  # fmt: skip
-
-
-def _spread(results: Results) -> Spread:
-    return Spread(results.planner, results.groups)

@@ -118,8 +118,6 @@ def wide_tables(planner: Planner, requests: Sequence[MetricRequest]) -> Wide:
 
 @dataclass
 class _Table:
-    """A wide table under construction."""
-
     name: str
     grain: str
     share: int
@@ -143,7 +141,8 @@ class _Fused:
         """Add columns of a metric, given the parts of its query."""
         self.queries[query.key] = query
         for column in columns:
-            self.select.add(parts, column.k, column.name, column.part, column.when_empty)
+            value = fusion.Value(parts, column.k, column.name, column.part, column.when_empty)
+            self.select.values.append(value)
             self.identity += [query.key, str(column.k), column.name]
 
     def node(self) -> Node:

@@ -63,12 +63,10 @@ class Testing:
 
 def models(session: Session) -> list[str]:
     """Return the names of the evaluated models; empty if the models have no names."""
-    planner, lists = session.planner, session.of_models
-    if lists is None or not planner.several_models:
-        return []
-    if lists.models:
-        return lists.models
-    there = session.physical(planner.stage("models", session.definitions.values))
+    named = gating.named_models(session)
+    if named is not None:
+        return named
+    there = session.physical(session.planner.stage("models", session.definitions.values))
     return sorted({str(row["model"]) for row in session.engine.records(there)})
 
 
@@ -171,7 +169,6 @@ def _decided(
 def _compare_runs(
     session: Session, asked: Request, baseline: str | None, testing: Testing, gates: list[Gate]
 ) -> pd.DataFrame:
-    """Compare the values of the runs of every model; see `Evaluator.compare`."""
     over = Argument("over", testing.over)
     refused = {
         "test": testing.test != "t", "ci": testing.interval == "bootstrap",
@@ -222,11 +219,7 @@ def _compare_runs(
 
 
 def _check_over_runs(of_lists: Sequence[Attribute]) -> None:
-    """Check that runs are not compared one by one: seed 1 of one model is no pair of another's.
-
-    Raises:
-        UsageError: rows per run are requested.
-    """
+    """Check that runs are not compared one by one: seed 1 of one model is no pair of another's."""
     if of_lists:
         raise UsageError(
             "by: models are compared by the means of users over all runs; omit run, or use "
@@ -260,7 +253,6 @@ def changed_users(
 
 
 def _of_power(testing: Testing, clustered: bool) -> list[str]:
-    """Return the columns of the power of a comparison."""
     if testing.power is None:
         return []
     unit = "runs" if testing.over != "users" else "clusters" if clustered else "users"
@@ -268,11 +260,6 @@ def _of_power(testing: Testing, clustered: bool) -> list[str]:
 
 
 def _check_audited(testing: Testing) -> None:
-    """Check that an audit has the significance test, and its power.
-
-    Raises:
-        UsageError: it has not.
-    """
     if testing.test != "t":
         raise UsageError(
             Argument("audit"), " has standard errors, but no resamples or ranks; it cannot be "
@@ -286,11 +273,6 @@ def _check_audited(testing: Testing) -> None:
 
 
 def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricRequest]) -> str:
-    """Return the model to compare with.
-
-    Raises:
-        UsageError: there are not several models, or the baseline is not one of them.
-    """
     planner = session.planner
     chosen = planner.baseline_model if baseline is None else str(baseline)
     if not planner.several_models:
@@ -305,11 +287,6 @@ def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricR
 
 
 def _check_model(chosen: str | None, known: Sequence[str], argument: str) -> str:
-    """Return a chosen model, which an argument names.
-
-    Raises:
-        UsageError: there is no such model.
-    """
     if chosen is None or chosen not in known:
         problem = "no baseline given" if chosen is None else f"there is no model {chosen!r}"
         close = "" if chosen is None else suggestion(chosen, known).rstrip("?")

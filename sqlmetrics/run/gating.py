@@ -6,19 +6,16 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.past.settings import fingerprints
+from sqlmetrics.plan.slices import Attribute, Frame
 from sqlmetrics.record.record import plain, settings_of
 from sqlmetrics.rows import Rows
 from sqlmetrics.run.public_calls import OnSession
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats.gates import Gate, Gated, Verdict, raise_failed, read_gates, verdicts
-
-if TYPE_CHECKING:
-    from sqlmetrics.plan.slices import Attribute, Frame
 
 
 def read(session: Session, texts: str | Iterable[str], of: Gated) -> list[Gate]:

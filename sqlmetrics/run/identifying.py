@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import pandas as pd
 
 from sqlmetrics.describe.ways import (
     REFUSED,
@@ -34,9 +36,6 @@ from sqlmetrics.run.session import Session
 from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.texts.messages import SEVERAL_MODELS, Message
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 MOST_THRESHOLDS = 20  # relevances that are tried as the smallest one of a relevant item
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100)  # of lists, for a number without a cutoff
 NEAREST = 3  # values that are shown where none is the number
@@ -54,8 +53,6 @@ def identify(
     skip_missing: bool = False,
 ) -> pd.DataFrame:
     """Find the conventions that give reported numbers: see `Evaluator.identify`."""
-    import pandas as pd
-
     if isinstance(convention, Iterable) and not isinstance(convention, str):
         convention = list(convention)
     if isinstance(nearest, bool) or not isinstance(nearest, int) or nearest < 1:
@@ -126,11 +123,7 @@ class _Question:
 
 
 def _questions(session: Session, numbers: Numbers, k: Cutoffs) -> list[_Question]:
-    """Parse the reported numbers into one question each.
-
-    Raises:
-        UsageError: an invalid number or cutoff, an unknown metric, or models without names.
-    """
+    """Parse the reported numbers into one question each."""
     questions = []
     for number in read_numbers(numbers):
         if number.model is not None and not session.planner.several_models:
@@ -158,7 +151,6 @@ def _settings_tried(session: Session, convention: _Conventions) -> list[Settings
 
 
 def _names(convention: _Conventions) -> list[str]:
-    """Return the names of conventions as the user gave them."""
     return list(map(str, [convention] if isinstance(convention, str | Path) else convention))
 
 
@@ -305,11 +297,8 @@ class _Search:
                 tried = [(base, values_of) for base in others]
                 if strict and first:
                     tried = list(self._different(spec, first[0], others, values_of))
-            self.changes.setdefault(spec, []).extend(
-                self._new_changes(
-                    way for base, values in tried for way in with_one_change(planner, base, values)
-                )
-            )
+            ways = (way for base, values in tried for way in with_one_change(planner, base, values))
+            self.changes.setdefault(spec, []).extend(self._valid(ways)[0])
         self._compute(way for ways in self.changes.values() for way in ways)
         for question in unmatched:
             for way in list(self._matching(question)):
@@ -398,10 +387,7 @@ class _Search:
                 known = {(way.convention, way.changed) for way in self.changes.get(spec, ())}
                 if (base.convention, change.changed) not in known:
                     ways = with_one_change(self.session.planner, base, {name: [value]})
-                    self.changes.setdefault(spec, []).extend(self._new_changes(ways))
-
-    def _new_changes(self, ways: Iterable[Way]) -> list[Way]:
-        return self._valid(ways)[0]
+                    self.changes.setdefault(spec, []).extend(self._valid(ways)[0])
 
     def _valid(self, ways: Iterable[Way]) -> tuple[list[Way], list[tuple[Way, DataError]]]:
         """Part ways from those that refuse rows of the tables."""
@@ -417,8 +403,6 @@ class _Search:
 
     def _compute(self, ways: Iterable[Way]) -> None:
         """Compute the values of ways in one statement, those that compute the same once."""
-        import pandas as pd
-
         known = {(identity, k) for _, identity, k in self.values}
         requests: list[MetricRequest] = []
         identities: dict[tuple[str, str, int | None], str] = {}
@@ -581,9 +565,6 @@ def _ranked(rows: Sequence[_Found]) -> list[_Found]:
 
 
 def _frame(search: _Search, found: Sequence[_Found]) -> pd.DataFrame:
-    """Lay out what was found."""
-    import pandas as pd
-
     columns: dict[str, list[Any]] = {}
     if search.session.planner.several_models:
         columns["model"] = [row.model for row in found]

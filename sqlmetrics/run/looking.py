@@ -107,12 +107,6 @@ def _all_of(session: Session) -> list[str | MetricSpec]:
 def _small_slices(
     session: Session, calls: Sequence[MetricCall], attribute: Attribute
 ) -> Iterator[Finding]:
-    """Find the slices with too few users.
-
-    Raises:
-        UsageError: no metric has values of users in these slices.
-        DataError: the tables cannot be sliced.
-    """
     results = _counted(session, calls, attribute)
     run = planned(results, summary(results))
     validate(session, run.reads, run.slices)
@@ -207,14 +201,12 @@ def stage(session: Session, name: str, metric: str | None) -> pd.DataFrame:
 
 
 def _values_of(session: Session, metric: str) -> dict[str, Any]:
-    """Return the settings of a metric under the first convention."""
     under_first = replace(session.definitions, conventions=[session.definitions.first])
     (request,) = under_first.requests({parse_spec(metric): [None]})
     return dict(request.values)
 
 
 def _has_settings(session: Session, metric: str, stage: str) -> bool:
-    """Return whether a metric has all settings that a stage and its checks depend on."""
     values = _values_of(session, metric)
     try:
         nodes = {node.name: node for node in session.planner.stage(stage, values, None).nodes()}

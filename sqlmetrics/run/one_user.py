@@ -161,11 +161,6 @@ def _divided(formula: str) -> list[str]:
 
 
 def _shown(session: Session, show: str | Iterable[str] | None) -> Iterator[Attribute]:
-    """Find the columns of items to show.
-
-    Raises:
-        UsageError: there is no such column, or it holds lists.
-    """
     names = [] if show is None else [show] if isinstance(show, str) else list(show)
     for asked in dict.fromkeys(names):
         name = str(asked).removeprefix("items.")
@@ -179,11 +174,7 @@ def _shown(session: Session, show: str | Iterable[str] | None) -> Iterator[Attri
 
 
 def _key(session: Session, named: Any) -> dict[str, Any]:
-    """Return the value of each key column, in the type of the column.
-
-    Raises:
-        UsageError: the user has too few or too many values, or a value has another type.
-    """
+    """Return the value of each key column, in the type of the column."""
     names = list(session.planner.user_keys)
     if isinstance(named, Mapping):
         if {*named} != {*names}:

@@ -16,8 +16,8 @@ from sqlmetrics.texts.messages import TABLES
 
 def check_replaceable(
     engine: EmbeddedEngine | None, tables: Mapping[str, Table], others: Mapping[str, Any]
-) -> EmbeddedEngine:
-    """Check that some tables can be replaced; return the engine.
+) -> None:
+    """Check that some tables can be replaced.
 
     Raises:
         UsageError: the engine cannot be shared, or a new table is not in memory.
@@ -37,7 +37,6 @@ def check_replaceable(
             "with_tables needs DuckDB without a connection of your own, and tables in files or in "
             "memory; create a new Evaluator"
         )
-    return engine
 
 
 def _is_in_memory(source: Any) -> bool:

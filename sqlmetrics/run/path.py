@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.checks.validate import check_audit, check_run
+from sqlmetrics.checks.validate import Rules
 from sqlmetrics.errors import (
     QueryError,
     SqlmetricsWarning,
@@ -34,6 +34,8 @@ from sqlmetrics.plan.per_user import per_user as per_user_plan
 from sqlmetrics.plan.per_user import value_columns
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.request import PlannedRun, Reads, Request, Sliced, planned, resolve
+from sqlmetrics.plan.results import Results
+from sqlmetrics.plan.slices import Frame, warn_of_empty_slices, warn_of_small_slices
 from sqlmetrics.plan.summary import summary
 from sqlmetrics.rows import Rows
 from sqlmetrics.run import gating
@@ -47,8 +49,6 @@ from sqlmetrics.texts.wording import listed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sqlmetrics.plan.results import Results
-    from sqlmetrics.plan.slices import Frame
 
 _SLACK = 1e-9  # for the rounding of values of a user's own metrics
 
@@ -91,11 +91,7 @@ def rows(
 def _planned(
     session: Session, asked: Request, fail_if: str | Iterable[str]
 ) -> tuple[PlannedRun, list[Gate]]:
-    """Plan a request, and check that its result will have the rows that its gates are about.
-
-    Raises:
-        UsageError: see `Evaluator.evaluate`.
-    """
+    """Plan a request, and check that its result will have the rows that its gates are about."""
     gates = gating.read(session, fail_if, EVALUATION)
     with own_templates_named(session):
         run = plan(session, asked)
@@ -145,12 +141,7 @@ def write_parquet(session: Session, asked: Request, path: str | Path, force: boo
 
 def write_table(session: Session, asked: Request, name: str, force: bool) -> None:
     """Let the engine write a result to a table; see `Evaluator.write_table`."""
-    engine = session.engine.catalog
-    if engine is None:
-        raise UsageError(
-            "write_table needs Spark, because it writes to Spark's catalog; with other engines, "
-            "use write_parquet"
-        )
+    engine = session.engine
     engine.check_table(name, force)
     with own_templates_named(session):
         engine.write_table(ready(session, plan(session, asked)), name, force)
@@ -192,7 +183,7 @@ def ready(session: Session, run: PlannedRun) -> Plan:
     _note_folders(session, run)
     validate(session, run.reads, run.checked)
     if run.audit is not None:
-        check_audit(session.engine, run.audit, session.passed, session.trusts_input)
+        _rules(session).check_audit(run.audit)
     session.warn(run.plan.warnings)
     if session.engine.embedded is not None:
         assert session.call is not None
@@ -203,7 +194,6 @@ def ready(session: Session, run: PlannedRun) -> Plan:
 
 
 def _note_folders(session: Session, run: PlannedRun) -> None:
-    """Note the columns to slice by that only folder names have."""
     for attribute in (sliced.attribute for sliced in run.slices if sliced.attribute.table):
         for source in session.tables[attribute.table].sources:
             if note := source.folder_note(attribute.table, attribute.name):
@@ -218,8 +208,11 @@ def validate(session: Session, reads: Iterable[Reads], slices: Iterable[Sliced] 
         reads: the queries of each metric call.
         slices: the attributes to slice by.
     """
-    trusted = session.trusts_input
-    check_run(session.engine, session.planner, reads, slices, session.passed, trusted)
+    _rules(session).check(reads, slices)
+
+
+def _rules(session: Session) -> Rules:
+    return Rules(session.engine, session.planner, session.passed, session.trusts_input)
 
 
 def present(session: Session, rows: Frame, run: PlannedRun) -> Frame:
@@ -233,8 +226,6 @@ def present(session: Session, rows: Frame, run: PlannedRun) -> Frame:
         if request.metric.name in own and request.metric.range is not None and in_range:
             _warn_of_range(rows, request, run)
     if run.slices:
-        from sqlmetrics.plan.slices import warn_of_empty_slices, warn_of_small_slices
-
         sliced_by = [sliced.attribute for sliced in run.slices]
         warn_of_empty_slices(rows, sliced_by)
         if run.gaps:

@@ -72,11 +72,6 @@ _arguments: dict[str, set[str]] = {}  # of every public call, by its name
 
 
 def _check_arguments(method: str, given: Iterable[str]) -> None:
-    """Check that a method has all of the given arguments.
-
-    Raises:
-        TypeError: the method has no such argument; the message names methods that have it.
-    """
     for name in given:
         if name not in _arguments[method]:
             others = [other for other, names in _arguments.items() if name in names]

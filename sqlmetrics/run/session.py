@@ -138,16 +138,7 @@ class Session:
         self.engine: Engine
         self.passed: set[str] = set()  # the checks that the tables have passed
         if like is None:
-            self.engine = open_engine(
-                given["engine"],
-                given["dialect"],
-                given["connection"],
-                given["threads"],
-                given["memory_limit"],
-                given["temp_directory"],
-                given["temp_limit"],
-                given["watch"],
-            )
+            self.engine = open_engine(given)
         else:
             self.engine, known, self.passed = like.shared_without(others)
         sources = {name: given[name] for name in TABLES}
@@ -214,7 +205,11 @@ class Session:
         `known` are the tables that the engine has read before. `scored`: recommendations and
         interactions are one table.
         """
-        own = self._own_columns()
+        own: Mapping[str, list[str]] = {}
+        if self.catalog.own:
+            from sqlmetrics.plan.own_columns import own_columns  # needs Jinja
+
+            own = own_columns(self.catalog)
         reader = TableReader(self.engine, user_keys, columns, self.where, own, scored)
         tables: dict[str, Table] = {}
         for name, source in sources.items():
@@ -242,13 +237,6 @@ class Session:
                 {file: name for name, source in read for file in source.watched},
             )
         return tables
-
-    def _own_columns(self) -> Mapping[str, list[str]]:
-        if not self.catalog.own:
-            return {}
-        from sqlmetrics.plan.own_columns import own_columns  # needs Jinja
-
-        return own_columns(self.catalog)
 
     def with_tables(self, others: Mapping[str, Any]) -> Session:
         """Return a session with other tables in memory; see `Evaluator.with_tables`."""
@@ -292,11 +280,6 @@ class Session:
         return replace(self.planner, tables=tables, checked=False, dialect=dialect).shared()
 
     def _accepted(self, names: Any) -> Set[str]:
-        """Return the checks whose warnings are accepted.
-
-        Raises:
-            UsageError: there is no check of this name, or it finds errors.
-        """
         accepted = _several(str, names, "accept must name checks")
         checks = {name: one.level for name, one in self.catalog.checks.items()}
         known = [name for name, level in checks.items() if level != "error"] + ["slices_small"]

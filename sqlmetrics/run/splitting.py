@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlmetrics.errors import DataError, RowsError, UsageError
 from sqlmetrics.files import OwnFolder, exchange, replaced
@@ -15,15 +15,12 @@ from sqlmetrics.metrics.conventions import STANDARD
 from sqlmetrics.plan.split import EVENTS, Events, Rule, check_time
 from sqlmetrics.run.printing import require_names
 from sqlmetrics.run.session import Session
-from sqlmetrics.sql.dialects import checked
+from sqlmetrics.sql.dialects import Dialect, checked
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.sql.statement import statement as readable
 from sqlmetrics.tables.schema import is_number
 from sqlmetrics.texts.messages import TABLES, filled
 from sqlmetrics.version import __version__
-
-if TYPE_CHECKING:
-    from sqlmetrics.sql.dialects import Dialect
 
 FILES = ("history.parquet", "interactions.parquet", "split.json")
 _NOT_GIVEN = (
@@ -184,11 +181,7 @@ def _session(events: Any, given: Mapping[str, Any]) -> Iterator[Session]:
 
 
 def _checked(session: Session, events: Events, rule: Rule) -> dict[str, Any]:
-    """Return the number of events, and their first and last moment.
-
-    Raises:
-        DataError: an event has no user, item or usable timestamp, or units differ.
-    """
+    """Return the number of events, and their first and last moment."""
     if rule.has_time:
         check_time(events)
     reads: dict[str, Node] = {"events": events.node}
@@ -287,7 +280,6 @@ def _report(
     parts: tuple[Node, Node, Node],
     extent: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return what was asked, and the numbers of the split."""
     marked, history, truth = parts
     engine = session.engine
     (found,) = engine.records(
@@ -329,11 +321,6 @@ def _plain(value: Any) -> Any:
 
 
 def _check_sides(report: Mapping[str, Any], extent: Mapping[str, Any], rule: Rule) -> None:
-    """Check that both sides have rows.
-
-    Raises:
-        DataError: names the empty side, and why it is empty.
-    """
     for side, name in (("history", "history"), ("held-out interactions", "truth")):
         if report[f"{name}_rows"]:
             continue
@@ -359,11 +346,7 @@ def _write(
     folder: Path,
     force: bool,
 ) -> None:
-    """Write all files, or none.
-
-    Raises:
-        DataError: a file was written in the meantime, or the folder cannot be written to.
-    """
+    """Write all files, or none."""
     try:
         with OwnFolder(folder, hidden=True) as own:
             draft = own / "new"

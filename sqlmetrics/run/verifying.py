@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import UsageError
+from sqlmetrics.run.session import Session
 from sqlmetrics.sql.quoting import identifier, literal
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables.schema import Source
@@ -13,8 +14,6 @@ from sqlmetrics.texts.messages import Argument, Message
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from sqlmetrics.run.session import Session
 
 _OF_DATABASE = ("engine", "dialect")
 
@@ -87,12 +86,10 @@ def _of_users(keys: Sequence[str], users: Any) -> str:
     """Return the condition that a row belongs to one of the users; empty without user columns."""
     if not keys:
         return ""
-    rows = (zip(keys, row.values(), strict=True) for row in users.to_pylist())
-    return "(" + " OR ".join(f"({_is(dict(row))})" for row in rows) + ")"
-
-
-def _is(user: Mapping[str, Any]) -> str:
-    return " AND ".join(f"{identifier(key)} = {literal(value)}" for key, value in user.items())
+    names = list(map(identifier, keys))
+    rows = (zip(names, map(literal, row.values()), strict=True) for row in users.to_pylist())
+    each = (" AND ".join(f"{name} = {value}" for name, value in row) for row in rows)
+    return "(" + " OR ".join(f"({one})" for one in each) + ")"
 
 
 def differences(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:

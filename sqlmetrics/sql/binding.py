@@ -125,18 +125,8 @@ def _bound(
 ) -> tuple[exp.Expr, Sequence[exp.Table]]:
     """Parse a query and replace its table names by the identities of their nodes.
 
-    All evaluators of the process share the tree; callers must not change it.
-
-    Args:
-        name, text, where: the name of the query, the rendered template and its path.
-        exact: columns with exact sums.
-        keys: pairs of a table name in the query and the identity of its node.
-
-    Returns:
-        The tree, and its tables that refer to nodes.
-
-    Raises:
-        UsageError: two columns have the same name.
+    All evaluators of the process share the tree; callers must not change it. `keys` are pairs of a
+    table name in the query and the identity of its node. The tables are those that refer to nodes.
     """
     tree, identities = _parsed(text, where).copy(), dict(keys)
     if exact:

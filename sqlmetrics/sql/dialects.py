@@ -42,14 +42,9 @@ def checked(dialect: str) -> str:
     return known
 
 
-def setting_values(dialect: str) -> dict[str, str]:
-    """Return the settings that a dialect needs for correct results: name -> value."""
-    return {name: str(value) for name, value in _SETTINGS.get(dialect, {}).items()}
-
-
 def settings(dialect: str) -> str:
     """Return the SETTINGS clause that a dialect needs for correct results."""
-    chosen = ", ".join(f"{name} = {value}" for name, value in setting_values(dialect).items())
+    chosen = ", ".join(f"{name} = {value}" for name, value in _SETTINGS.get(dialect, {}).items())
     return f"SETTINGS {chosen}" if chosen else ""
 
 

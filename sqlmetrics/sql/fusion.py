@@ -68,14 +68,18 @@ class Fusable:
 
 
 @dataclass(frozen=True)
-class _Value:
-    """A value of a query at a cutoff: its column, and what it is if all rows are beyond it."""
+class Value:
+    """A value of a query at a cutoff, which becomes the column `name`.
+
+    `empty` is the value for keys whose rows are all beyond the cutoff. At the largest cutoff, they
+    have no row, and the reader of the SELECT has to know the value.
+    """
 
     query: Fusable
     k: int | None
     name: str
-    part: str
-    empty: str | None
+    part: str = "value"
+    empty: str | None = None
 
 
 @dataclass
@@ -84,25 +88,10 @@ class FusedSelect:
 
     keys: Sequence[str]
     base: Fusable
-    values: list[_Value] = field(default_factory=list)
+    values: list[Value] = field(default_factory=list)
     lookups: dict[tuple[str, str], Lookup] = field(default_factory=dict)
 
-    def add(
-        self,
-        query: Fusable,
-        k: int | None,
-        name: str,
-        part: str = "value",
-        empty: str | None = None,
-    ) -> None:
-        """Add a value of `query` at cutoff `k` as the column `name`.
-
-        `empty` is the value for keys whose rows are all beyond the cutoff. At the largest cutoff,
-        they have no row, and the reader of the SELECT has to know the value.
-        """
-        self.values.append(_Value(query, k, name, part, empty))
-
-    def _column(self, of: _Value, largest: int | None) -> exp.Expr:
+    def _column(self, of: Value, largest: int | None) -> exp.Expr:
         """Return the column of a value; rows beyond the cutoff `largest` are not read."""
         query, k = of.query, of.k
         within = k is not None and k != largest
@@ -297,7 +286,6 @@ def _at_cutoff(query: Fusable, tree: exp.Expr, k: int | None, restrict: bool) ->
 
 
 def _restrict(aggregate: exp.AggFunc, query: Fusable, k: int) -> None:
-    """Limit an aggregate to the rows within the cutoff."""
     used = find_all(aggregate, exp.Column)
     fixed = {lookup.alias for lookup in query.lookups if query.is_fixed(lookup)}
     same = all(

@@ -79,7 +79,6 @@ def title_lines(title: str, indent: int = 0) -> list[str]:
 
 
 def _parts(lines: Sequence[str]) -> list[_Part]:
-    """Group lines by indentation."""
     parts: list[_Part] = []
     place = 0
     while place < len(lines):
@@ -109,7 +108,6 @@ def _is_open(part: _Part) -> bool:
 
 
 def _lines(part: _Part, indent: int) -> Iterator[str]:
-    """Print a part, in one line if it is short enough."""
     joined = part.joined
     comments = _COMMENT.findall(joined)
     if comments and not part.inner:
@@ -138,7 +136,6 @@ def _lines(part: _Part, indent: int) -> Iterator[str]:
 
 
 def _inner_lines(part: _Part, indent: int) -> Iterator[str]:
-    """Print the lines nested in a part."""
     if part.head in _LISTS:
         yield from _filled(part.inner, indent)
         return

@@ -140,14 +140,6 @@ def _is_number(node: Any) -> bool:
     return isinstance(node, exp.Literal) and not node.is_string
 
 
-def _by_number(group: exp.Group) -> bool:
-    return bool(group.args.get("all")) or any(map(_is_number, group.expressions))
-
-
-def _ordered_by_number(ordered: exp.Ordered) -> bool:
-    return _is_number(ordered.this) or isinstance(ordered.this, exp.Var)
-
-
 def _without_equality(join: exp.Join) -> bool:
     condition = join.args.get("on")
     if condition is None:
@@ -164,7 +156,6 @@ def _several_distinct(distinct: exp.Distinct) -> bool:
 
 
 def _may_be_fraction(cast: exp.Cast) -> bool:
-    """Return whether a cast may truncate a fraction."""
     if cast.to.this not in _WHOLE or isinstance(cast.this.unnest(), ROUNDED):
         return False
 
@@ -188,14 +179,6 @@ def _is_double(cast: exp.Cast) -> bool:
 def _without_frame(window: exp.Window) -> bool:
     ordered = window.args.get("order") is not None and window.args.get("spec") is None
     return ordered and isinstance(window.this, AGGREGATES)
-
-
-def _by_groups(spec: exp.WindowSpec) -> bool:
-    return str(spec.args.get("kind")).upper() == "GROUPS" or bool(spec.args.get("exclude"))
-
-
-def _is_all_columns(star: exp.Star) -> bool:
-    return not isinstance(star.parent, exp.Count)
 
 
 def _is_shared_name(column: exp.Column) -> bool:
@@ -263,13 +246,13 @@ RULES: tuple[Rule, ...] = (
         "GROUP BY without names", (exp.Group,),
         "some engines treat a number as a constant, and most lack GROUP BY ALL",
         "write the names of the columns",
-        _by_number,
+        lambda group: bool(group.args.get("all")) or any(map(_is_number, group.expressions)),
     ),
     Rule(
         "ORDER BY without names", (exp.Ordered,),
         "in a window, a number is a constant, which orders nothing",
         "write the names of the columns",
-        _ordered_by_number,
+        lambda ordered: _is_number(ordered.this) or isinstance(ordered.this, exp.Var),
     ),
     Rule(
         "GROUP BY a name with two meanings", (exp.Column,),
@@ -375,7 +358,8 @@ RULES: tuple[Rule, ...] = (
         "frame by groups", (exp.WindowSpec,),
         "most engines lack it",
         "use ROWS or RANGE",
-        _by_groups,
+        lambda spec: str(spec.args.get("kind")).upper() == "GROUPS"
+        or bool(spec.args.get("exclude")),
     ),
     Rule(
         "numbering without an order", (exp.Window,),
@@ -431,7 +415,7 @@ RULES: tuple[Rule, ...] = (
         "SELECT *", (exp.Star,),
         "the set and order of columns depend on the engine",
         "write the names of the columns",
-        _is_all_columns,
+        lambda star: not isinstance(star.parent, exp.Count),
     ),
     Rule(
         "query without a name", (exp.Subquery,),

@@ -29,6 +29,7 @@ from sqlmetrics.sql.layout import indented
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.template_names import Keys
 from sqlmetrics.sql.templates import render_file
+from sqlmetrics.sql.transpile import printed
 from sqlmetrics.sql.trees import find_all
 from sqlmetrics.texts.messages import Message
 
@@ -137,7 +138,7 @@ class Query(Node):
         """Print a copy of the tree with the given names of its tables."""
         if not pretty and dialect == DIALECT:  # printed often, for an engine: aliases may stay
             return self._with_names(names)
-        return _printed(self.named(names), dialect, pretty, self.is_input)
+        return printed(self.named(names), dialect, pretty, self.is_input)
 
     def named(self, names: Mapping[str, str]) -> exp.Expr:
         """Return a copy of the tree with the given names of its tables."""
@@ -186,7 +187,7 @@ def _parts_of(of: Same[exp.Expr], parents: frozenset[str], is_input: bool) -> li
     for table in find_all(tree, exp.Table):
         if table.name in parents:
             table.set("this", exp.Identifier(this=f"{_GAP}{table.name}{_GAP}", quoted=False))
-    return _printed(tree, DIALECT, False, is_input).split(_GAP)
+    return printed(tree, DIALECT, False, is_input).split(_GAP)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +251,7 @@ class Rendered(Node):
         text = self._text(names)
         if dialect == DIALECT and not any(map(spelled.is_reference, names.values())):
             return text
-        return _printed(self.named(names), dialect, pretty)
+        return printed(self.named(names), dialect, pretty)
 
     def named(self, names: Mapping[str, str]) -> exp.Expr:
         """Render and parse the template."""
@@ -273,12 +274,6 @@ class Rendered(Node):
 
         context = {**self.keys.context, **self.context, "ref": ref}
         return render_file(self.template, context).split(_GAP)
-
-
-def _printed(tree: exp.Expr, dialect: str, pretty: bool = True, is_input: bool = False) -> str:
-    from sqlmetrics.sql.transpile import printed
-
-    return printed(tree, dialect, pretty, is_input)
 
 
 def hash_of(*texts: str) -> str:
@@ -322,9 +317,22 @@ class Plan:
         visit(self.root)
         return list(nodes.values())
 
-    def barriers(self, have: Collection[str] = ()) -> list[Node]:
-        """Return the nodes to compute before the result in separate statements, in order."""
-        return [node for node in barriers([self.root], have) if node is not self.root]
+    def barriers(self) -> list[Node]:
+        """Return the nodes to compute before the result in separate statements, in order.
+
+        These are the nodes marked as `apart` or `keep`, and those that several statements read.
+        """
+        nodes = self.nodes()
+        readers: dict[str, set[str]] = {node.key: set() for node in nodes}
+        alone: list[Node] = []
+        for node in reversed(nodes):
+            is_apart = node.apart or node.keep
+            if is_apart or node is self.root or (len(readers[node.key]) > 1 and not node.is_input):
+                alone.append(node)
+                readers[node.key] = {node.key}
+            for parent in node.parents.values():
+                readers[parent.key] |= readers[node.key]
+        return [node for node in reversed(alone) if node is not self.root]
 
     def statement(
         self,
@@ -372,27 +380,6 @@ class Plan:
             result = f"SELECT {columns} FROM {spelled.name(names[self.root.key], dialect)}"
         statement = f"WITH {', '.join(ctes)}\n{result}" if ctes else result
         return "\n".join(filter(None, [statement, settings(dialect)]))
-
-
-def barriers(roots: Sequence[Node], have: Collection[str] = ()) -> list[Node]:
-    """Return the nodes to compute in separate statements for these roots, in order.
-
-    These are the roots, the nodes marked as `apart` or `keep`, and the nodes that more than one
-    statement reads.
-    """
-    ends = {root.key for root in roots}
-    by_key = {node.key: node for root in roots for node in Plan(root).nodes(have)}
-    nodes = [node for node in by_key.values() if node.key not in have]
-    readers: dict[str, set[str]] = {node.key: set() for node in nodes}
-    alone: set[str] = set(ends)
-    for node in reversed(nodes):
-        if node.apart or node.keep or (len(readers[node.key]) > 1 and not node.is_input):
-            alone.add(node.key)
-        own = {node.key} if node.key in alone else readers[node.key]
-        for parent in node.parents.values():
-            if parent.key in readers:
-                readers[parent.key] |= own
-    return [node for node in nodes if node.key in alone]
 
 
 def parse(text: str, where: str) -> exp.Expr:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sqlmetrics.sql.fusion import Fusable, FusedSelect
+from sqlmetrics.sql.fusion import Fusable, FusedSelect, Value
 from sqlmetrics.sql.trees import find_all
 
 _SIDES = ("numerator", "denominator")
@@ -31,7 +31,7 @@ def sides(parts: Fusable, k: int | None, keys: Sequence[str]) -> exp.Select | No
     select = FusedSelect(keys, parts)
     for name, operand in zip(_SIDES, operands, strict=True):
         own = replace(parts, values={name: operand})
-        select.add(own, k, name, name)
+        select.values.append(Value(own, k, name, name))
     return select.build()
 
 
@@ -52,7 +52,8 @@ def terms(parts: Fusable, k: int | None, keys: Sequence[str]) -> exp.Select | No
     if isinstance(totals[0].this, exp.Distinct):
         return None
     select = FusedSelect(keys, parts)
-    select.add(replace(parts, values={"term": totals[0]}), k, "term", "term")
+    own = replace(parts, values={"term": totals[0]})
+    select.values.append(Value(own, k, "term", "term"))
     tree = select.build()
     rank = parts.cutoff.copy()
     tree.select(exp.alias_(rank, "rank"), copy=False)

@@ -83,7 +83,9 @@ def text_of(tree: exp.Expr, dialect: str, pretty: bool = True) -> str:
     functions: str | bool = "lower" if dialect == NATIVE else "upper"
     if dialect == "clickhouse":
         functions = False
-    is_expressible = dialect == NATIVE and _only_any_value(tree)
+    is_expressible = dialect == NATIVE and all(  # sqlglot adds it to any_value needlessly
+        isinstance(node.this, exp.AnyValue) for node in find_all(tree, exp.IgnoreNulls)
+    )
     try:
         return tree.sql(
             PRINTED_AS.get(dialect, dialect),
@@ -97,11 +99,6 @@ def text_of(tree: exp.Expr, dialect: str, pretty: bool = True) -> str:
         )
     except UnsupportedError as error:
         raise UsageError(f"{dialect}: {error}; rewrite the query without this construct") from error
-
-
-def _only_any_value(tree: exp.Expr) -> bool:
-    """Return whether IGNORE NULLS occurs only in any_value, where sqlglot adds it needlessly."""
-    return all(isinstance(node.this, exp.AnyValue) for node in find_all(tree, exp.IgnoreNulls))
 
 
 def compiled(tree: exp.Expr, dialect: str) -> exp.Expr:
@@ -190,7 +187,6 @@ def _numbers(tree: exp.Expr, dialect: str) -> None:
 
 
 def _counting(last: exp.Expr, dialect: str) -> exp.Expr | None:
-    """Return the dialect's query for the numbers 1, 2, … `last`."""
     first = exp.Literal.number(1)
     if dialect == "postgres":
         return exp.GenerateSeries(start=first, end=last.copy())
@@ -624,7 +620,6 @@ def _lists(tree: exp.Expr, dialect: str) -> None:
 
 
 def _replace_column(select: exp.Select, name: str, by: exp.Expr) -> None:
-    """Replace a column of the rows of a list by an expression."""
     for column in find_all(select, exp.Column):
         if column.table == "entry" and column.name == name:
             column.replace(by.copy())

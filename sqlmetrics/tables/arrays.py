@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
 
 from sqlmetrics.errors import UsageError
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
 
 Ids: TypeAlias = "Sequence[Any] | Mapping[int, Any] | np.ndarray[Any, Any]"
 
@@ -45,9 +44,6 @@ def from_arrays(
     Raises:
         UsageError: the shapes do not match, an index has no id, or a score of a list is NaN.
     """
-    import numpy as np
-    import pyarrow as pa
-
     if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
         raise UsageError(f"k must be a whole number of at least 1, not {k!r}")
     users = np.asarray(users)
@@ -93,8 +89,6 @@ def from_arrays(
 
 def _matrix(name: str, given: Any, n_rows: int) -> np.ma.MaskedArray[Any, Any]:
     """Return an argument as a masked array with a row for each user."""
-    import numpy as np
-
     try:
         matrix: np.ma.MaskedArray[Any, Any] = np.ma.asanyarray(given)
     except ValueError:
@@ -114,8 +108,6 @@ def _width(matrix: Any) -> int:
 
 def _is_lowest(scores: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return which scores mark a place without an item: implicit fills lists with the lowest."""
-    import numpy as np
-
     if scores.dtype.kind != "f":
         return np.zeros(scores.shape, dtype=bool)
     lowest: np.ndarray[Any, Any] = scores <= np.finfo(scores.dtype).min
@@ -123,13 +115,7 @@ def _is_lowest(scores: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _named(what: str, indices: np.ndarray[Any, Any], ids: Ids | None) -> Any:
-    """Return the ids of indices; the indices themselves, if there are no ids.
-
-    Raises:
-        UsageError: an index has no id.
-    """
-    import numpy as np
-
+    """Return the ids of indices; the indices themselves, if there are no ids."""
     if ids is None:
         return indices
     distinct, places = np.unique(indices, return_inverse=True)

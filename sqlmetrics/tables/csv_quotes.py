@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Layout, Relation
 from sqlmetrics.errors import DataError
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables import csv_layout
 from sqlmetrics.tables.csv_layout import PACKED
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
 
 _QUOTE = '"'  # quote character of CSV files
 

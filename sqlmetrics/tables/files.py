@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from sqlmetrics.engines import folders, lakes
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import FolderColumn, Folders, Layout, Relation
 from sqlmetrics.engines.unfinished import check_finished
 from sqlmetrics.errors import DataError
@@ -31,10 +32,6 @@ from sqlmetrics.tables.formats import (
 )
 from sqlmetrics.texts.messages import RANKED
 from sqlmetrics.texts.wording import and_more, listed
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
-
 
 # the start of the URL of a local file
 _LOCAL = re.compile(r"^file:(//(localhost)?)?(?=/)", re.IGNORECASE)
@@ -92,11 +89,6 @@ def expand(engine: Engine, label: str, source: str | Path) -> Expanded | None:
 
 
 def _check_readable(label: str, *paths: Path) -> None:
-    """Check that no path is a pipe or a link to no file.
-
-    Raises:
-        DataError: names the first such path.
-    """
     for path in paths:
         if path.is_fifo():
             raise DataError(
@@ -114,9 +106,6 @@ def _visible(label: str, shown: str, base: str, paths: Sequence[str]) -> Expande
     """Omit hidden files, and those in hidden folders, below the folder `base`.
 
     The pattern `shown` can name them: `lists/_old/*.parquet`.
-
-    Raises:
-        DataError: a job is still writing into one of the folders, from `base` down to the files.
     """
     rest = shown[len(base) :].lstrip("/")
     if re.search(r"(\A|/)[_.][^/]", rest):
@@ -192,11 +181,7 @@ def _engine_reads_exact_names() -> bool:
 
 
 def _check_names(label: str, paths: Sequence[str]) -> None:
-    """Check that no file is given twice, and that the engine can read every file name.
-
-    Raises:
-        DataError: names the file and, for a file given twice, both spellings.
-    """
+    """Check that no file is given twice, and that the engine can read every file name."""
     first: dict[str, str] = {}
     for path in paths:
         if os.sep == "/" and "\\" in path and glob.has_magic(path) and "://" not in path:
@@ -379,11 +364,6 @@ def _are_in_different_orders(
     layout: Layout | None,
     like_values: Sequence[Mapping[int, str]],
 ) -> bool:
-    """Return whether CSV files have their columns in different orders.
-
-    Raises:
-        DataError: a file lacks a column that the first file has, or has no header.
-    """
     (first, columns), *others = parts
     for part, theirs in others:
         absent = [name for name in columns if name not in theirs]

@@ -8,19 +8,17 @@ dialect.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import sqlglot
 from sqlglot import errors, exp
 
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError, UnreadableError, UsageError, suggestion
 from sqlmetrics.sql import arithmetic
+from sqlmetrics.sql.allowed import CONDITIONS, TYPES_OF_CONDITIONS
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.texts.wording import listed
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
 
 _DUCKDB = "duckdb"
 _ALIAS = "source"  # alias of the table in the templates that read it
@@ -148,7 +146,6 @@ def _named(table: str, condition: str) -> str:
 
 
 def _parsed(name: str, condition: str) -> exp.Expr:
-    """Parse a text that must be one expression and nothing else."""
     dialect = sqlglot.Dialect.get_or_raise(_DUCKDB)
     try:
         tokens = dialect.tokenize(condition)
@@ -189,8 +186,6 @@ def _too_deep(name: str) -> UsageError:
 
 def _problem(node: exp.Expr) -> str | None:
     """Return the name of a construct that is not allowed, or None."""
-    from sqlmetrics.sql.allowed import CONDITIONS, TYPES_OF_CONDITIONS  # needs sqlglot
-
     if isinstance(node, exp.Query | exp.Subquery | exp.Exists | exp.All | exp.Any):
         return "a subquery"
     if isinstance(node, exp.Window):

@@ -79,7 +79,12 @@ def head_of(label: str, path: str, shown: str) -> bytes:
         return b""
     is_packed = path.lower().endswith(PACKED)
     try:
-        return _start_of(path)
+        with csv_layout.opened(path) as file:
+            start = file.read(_HEAD)
+            # to its end, because the engine does not detect a truncated file of zstd
+            while path.lower().endswith(".zst") and file.read(1 << 22):
+                pass
+            return start
     except (EOFError, zlib.error) as error:
         raise DataError(
             f"{label}: {shown} cannot be read; the file is damaged or incomplete: {error}"
@@ -126,20 +131,6 @@ def format_of(label: str, path: str, shown: str, head: bytes) -> str:
     return by_name
 
 
-def _start_of(path: str) -> bytes:
-    """Return the first bytes of a file, decompressed.
-
-    A file compressed by zstd is read to its end, because the engine does not detect a truncated
-    file.
-    """
-    with csv_layout.opened(path) as file:
-        start = file.read(_HEAD)
-        if path.lower().endswith(".zst"):
-            while file.read(1 << 22):
-                pass
-        return start
-
-
 def format_by_name(path: str) -> str | None:
     """Return the format of a file by its suffix, or None for an unknown suffix."""
     name = path.lower()
@@ -161,11 +152,7 @@ def lines_of(head: bytes) -> list[str]:
 
 
 def _check_start(label: str, shown: str, head: bytes) -> None:
-    """Check the first bytes of a file for formats and encodings that are not read.
-
-    Raises:
-        DataError: names the format or the encoding.
-    """
+    """Check the first bytes of a file for formats and encodings that are not read."""
     found = next(
         (
             what
@@ -195,10 +182,6 @@ def _trec_format(label: str, shown: str, lines: Sequence[str], by_name: str | No
 
     The second column of a TREC file has one value, such as Q0 or 0. A file of ratings without a
     header (user, item, rating, time) has as many columns, and its second column has many values.
-
-    Raises:
-        DataError: the first line is not one of a TREC file although others are, or the file has
-            ratings.
     """
     words = [line.split() for line in lines]
     kinds = [*map(_kind_of_line, words)]
@@ -246,7 +229,6 @@ def _is_marked(words: Sequence[str], *marks: str) -> bool:
 
 
 def _unknown(label: str, shown: str, head: bytes) -> DataError:
-    """Return the error for a file of an unknown format."""
     first = lines_of(head)[0]
     separator = "::" if "::" in first else " "
     is_data = any(map(csv_layout.is_number, first.split(None if separator == " " else separator)))

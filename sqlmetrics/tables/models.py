@@ -53,7 +53,6 @@ def _is_pattern(source: Any, placeholder: str) -> bool:
 
 
 def _named(source: Mapping[Any, Any], what: str) -> dict[str, Any]:
-    """Return a dict with names of models or runs as texts."""
     named: dict[str, Any] = {}
     for key, part in source.items():
         name = str(key)
@@ -117,9 +116,6 @@ def _by_file_name(pattern: str) -> dict[str, Any]:
     """Return the files of each model and run, whose names are in the path at `{model}` and `{run}`.
 
     Without `{model}`, the files are the runs of one model.
-
-    Raises:
-        DataError: no file matches the path.
     """
     if "://" in pattern:
         what = "model" if PLACEHOLDER in pattern else "run"
@@ -265,7 +261,6 @@ def aligned(name: str, sources: Sequence[Source]) -> Aligned:
 
 
 def _shared(sources: Sequence[Source]) -> list[str]:
-    """Return the columns that all sources have."""
     held = [_columns(source) for source in sources]
     return [column for column in held[0] if all(column in columns for columns in held)]
 
@@ -302,17 +297,11 @@ def _by_rank(source: Source) -> Source:
 
 
 def _with_columns(source: Source, names: Iterable[str]) -> Source:
-    """Keep only these columns of a source, in this order."""
     known: dict[str, SourceColumn] = {column.name: column for column in source.columns}
     return replace(source, columns=tuple(known[name] for name in names if name in known))
 
 
 def _check_types(name: str, sources: Sequence[Source], shared: Iterable[str]) -> None:
-    """Check that the columns of all models have comparable types.
-
-    Raises:
-        DataError: names the column, two models and the types.
-    """
     first = _columns(sources[0])
     for column in shared:
         for source in sources[1:]:

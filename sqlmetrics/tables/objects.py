@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlmetrics.engines import lakes
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.engines.spark_errors import reason
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.tables.levels import ordered_columns, ordered_enums
 from sqlmetrics.texts.messages import RANKED
 from sqlmetrics.texts.wording import listed
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
 
 
 def register(
@@ -29,6 +27,7 @@ def register(
     Raises:
         DataError: two columns have the same name, or the engine cannot read a column of a dataset.
     """
+    import numpy as np
     import pyarrow as pa
 
     row_number = None
@@ -45,7 +44,8 @@ def register(
             row_number = "sqlmetrics_row"
             while row_number in names:
                 row_number += "_"
-            data = data.append_column(row_number, _numbers(data.num_rows))
+            numbers = np.arange(data.num_rows, dtype=np.int64)
+            data = data.append_column(row_number, pa.array(numbers))
     else:
         for field in data.schema:
             if _known_type(field.type) != field.type:
@@ -120,13 +120,6 @@ def _known_type(kind: Any) -> Any:
         if is_list(kind):
             return list_of(kind.value_field.with_type(_known_type(kind.value_type)))
     return kind
-
-
-def _numbers(count: int) -> Any:
-    import numpy as np
-    import pyarrow as pa
-
-    return pa.array(np.arange(count, dtype=np.int64))
 
 
 def ids_of(source: Any) -> list[Any] | None:

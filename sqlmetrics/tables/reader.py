@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, same_letters, suggestion
 from sqlmetrics.sql.quoting import identifier
@@ -44,9 +45,6 @@ from sqlmetrics.tables.sources import read_source
 from sqlmetrics.tables.spelling import ids_as_they_stand, infinite_numbers
 from sqlmetrics.texts.messages import RANKED, Argument, Message, give, map_column
 from sqlmetrics.texts.wording import listed
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
 
 
 def _assumed(
@@ -322,17 +320,12 @@ class TableReader:
         return replace(source, of_folders=tuple(c for c in source.of_folders if c not in noted))
 
     def _mapped(self, table: str, name: str) -> str:
-        """Return the name in its source that a column of a table should have."""
         return self.mapping.get((table, name)) or self.mapping.get(("", name)) or name
 
     def _condition(self, table: str, relation: Relation, assumed: bool) -> str:
         """Read and check the condition on a table; return "" if there is no condition.
 
         `assumed` tells that the columns of the table are assumed, not known.
-
-        Raises:
-            UsageError: the condition is not valid.
-            DataError: the condition matches no row, or cannot be computed.
         """
         condition = self.where.get(table)
         if condition is None:
@@ -402,11 +395,7 @@ class TableReader:
         return SourceColumn(name, column, type_name, cast)
 
     def _check_user(self, table: str, relation: Relation, actual: Mapping[str, str]) -> None:
-        """Check that a table with an optional user has all or none of the user keys.
-
-        Raises:
-            DataError: the table has some user keys, or a column user_id, but not all keys.
-        """
+        """Check that a table with an optional user has all or none of the user keys."""
         absent = [key for key in self.user_keys if key not in actual]
         hints = {"user_id", *(key.lower() for key in self.user_keys)}
         if absent and (
@@ -418,7 +407,6 @@ class TableReader:
     def _joined(
         self, table: str, name: str, parts: Sequence[str], relation: Relation
     ) -> SourceColumn:
-        """Read several columns as one list of numbers."""
         for part in parts:
             if self._column(table, name, part, relation).is_list:
                 raise DataError(
@@ -432,11 +420,7 @@ class TableReader:
     def _check_lengths(
         self, table: str, relation: Relation, columns: Sequence[str], where: str
     ) -> None:
-        """Check that the lists of a row have the same length, in the rows that match `where`.
-
-        Raises:
-            DataError: names a row with lists of different lengths.
-        """
+        """Check that the lists of a row have the same length, in the rows that match `where`."""
         if len(columns) < 2:
             return
         probe = environment().get_template("inputs/uneven_lists.sql.j2")

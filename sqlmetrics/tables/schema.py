@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from sqlmetrics.errors import DataError
 from sqlmetrics.tables.filters import columns_of
 from sqlmetrics.tables.formats import hides_rows
-from sqlmetrics.tables.relevance_names import likeness_to_relevance
 from sqlmetrics.texts.messages import Message, map_column, set_to
 
 # columns other than the user keys: required, then optional
@@ -76,6 +75,19 @@ USER_IS_OPTIONAL = {"aspects", "policy"}
 
 _INTEGERS = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)\Z")
 _FLOATS = re.compile(r"(FLOAT|DOUBLE|REAL)\Z")
+# words in the names of columns that may contain relevance, the most likely first
+_LIKE_RELEVANCE = (
+    "relevance", "rating", "ratings", "stars", "star", "grade", "grades", "score", "scores",
+    "label", "labels", "weight", "weights", "rate",
+)  # fmt: skip
+# words that count only as the whole name (`value`, but not `order_value`)
+_LIKE_RELEVANCE_ALONE = ("value", "values")
+# words in the names of columns about a relevance, such as its id, time or number
+_ABOUT_RELEVANCE = {
+    "id", "ids", "idx", "index", "key", "hash", "time", "timestamp", "ts", "date", "day", "month",
+    "year", "at", "count", "counts", "n", "num",
+}  # fmt: skip
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 @dataclass(frozen=True)
@@ -200,7 +212,7 @@ class Table:
             name: likeness
             for name, type_name in source.types.items()
             if name not in read and is_number(type_name)
-            if (likeness := likeness_to_relevance(name)) is not None
+            if (likeness := _likeness_to_relevance(name)) is not None
         }
         ordered = sorted(candidates, key=lambda name: candidates[name])
         return [] if "relevance" in self.columns else ordered
@@ -289,6 +301,17 @@ class Table:
         """Return a column name for messages, with the name in the source if that differs."""
         actual = {c.source for s in self.sources for c in s.columns if c.name == name}
         return name if actual <= {name} else f"{name} ({', '.join(sorted(actual))})"
+
+
+def _likeness_to_relevance(name: str) -> int | None:
+    """Rank a column name by the chance that the column has relevance: 0 is best, None no match."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    if words and words[0] in _LIKE_RELEVANCE_ALONE and len(words) == 1:
+        return len(_LIKE_RELEVANCE)
+    if _ABOUT_RELEVANCE & set(words):
+        return None
+    places = [_LIKE_RELEVANCE.index(word) for word in words if word in _LIKE_RELEVANCE]
+    return min(places, default=None)
 
 
 def unreadable_column(table: str, column: str, reason: str, is_number: bool = False) -> DataError:

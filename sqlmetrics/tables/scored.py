@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables.models import is_models
 from sqlmetrics.tables.schema import Table
 from sqlmetrics.texts.messages import Message, give, map_column
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.relation import Relation
 
 SCORED = ("recommendations", "interactions")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation, TableName
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql import names
@@ -22,9 +23,6 @@ from sqlmetrics.tables.objects import (
     to_arrow,
 )
 from sqlmetrics.texts.messages import Argument, Message
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
 
 _TABLE_NAME = re.compile(r"[a-z_]\w*(\.[a-z_]\w*){1,2}", re.IGNORECASE)
 
@@ -49,7 +47,9 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
             return _table_of_connection(engine, table, label, str(source))
         _check_name(engine, label, source)
         return read_files(engine, table, label, [files])
-    if isinstance(source, list | tuple) and source and _all_texts(source):
+    if isinstance(source, list | tuple) and not source:
+        raise UsageError(f"{label}: the list of files is empty; give at least one file")
+    if isinstance(source, list | tuple) and all(isinstance(one, str | Path) for one in source):
         listed: list[Expanded] = []
         for entry in source:
             files = expand(engine, label, entry)
@@ -58,8 +58,6 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
                 raise DataError(f"{label}: there is no file {entry}{hint}")
             listed.append(files)
         return read_files(engine, table, label, listed)
-    if isinstance(source, list | tuple) and not source:
-        raise UsageError(f"{label}: the list of files is empty; give at least one file")
     ids = ids_of(source) if table == "items" else None
     if ids == []:
         raise DataError(f"{label}: the table is empty; give at least one item")
@@ -80,16 +78,8 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
     return replace(register(engine, table, label, data), has_own_names=False)
 
 
-def _all_texts(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, str | Path) for value in values)
-
-
 def _check_name(engine: Engine, label: str, source: str | Path) -> None:
-    """Check that the name of a file or folder is not also that of a table of the connection.
-
-    Raises:
-        UsageError: gives both spellings.
-    """
+    """Check that the name of a file or folder is not also that of a table of the connection."""
     found = engine.find_table(source) if isinstance(source, str) and "/" not in source else None
     if found is not None:
         kind = "folder" if Path(source).is_dir() else "file"

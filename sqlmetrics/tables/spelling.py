@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.schema import is_number, of_row
-
-if TYPE_CHECKING:
-    from sqlmetrics.engines.base import Engine
 
 _FROM_TEXTS = ("DATE", "TIME", "UUID")  # types that the engine infers from texts in JSON
 
@@ -112,7 +109,6 @@ def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> 
 
 
 def _types_held(relation: Relation, columns: Sequence[str]) -> dict[str, set[str]]:
-    """Return the types that each column has in the files of a relation."""
     files = [relation.types, *(types for _, types in relation.parts)]
     return {name: {types.get(name, "") for types in files} for name in columns}
 
@@ -131,10 +127,8 @@ def _spelled_otherwise(
 ) -> list[str]:
     """Find the columns with an id whose spelling in the file differs from that of its type.
 
-    Args:
-        types: the columns to check, with their types.
-        as_texts: a relation that reads these columns as text.
-        trimmed: ignore blanks around ids.
+    `types` are the columns to check; `as_texts` is a relation that reads them as text. `trimmed`
+    ignores blanks around ids.
     """
     if not types:
         return []

@@ -122,7 +122,6 @@ def load_all(names: str | Path | Iterable[str | Path]) -> list[Convention]:
 
 
 def _path_of(name: str | Path, known: Mapping[str, Path]) -> Path:
-    """Return the file of a convention."""
     if not isinstance(name, str | Path):
         raise UsageError(f"a convention must be a name or the path of a .toml file, not {name!r}")
     text = str(name)

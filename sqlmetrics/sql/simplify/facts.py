@@ -192,7 +192,6 @@ def _named(columns: Sequence[exp.Expr], names: Mapping[exp.Expr, str]) -> list[f
 
 
 def _keys_of(table: exp.Expr, facts: AllFacts) -> list[tuple[exp.Column, ...]]:
-    """Return the columns of a table that tell its rows apart."""
     return [
         tuple(exp.column(named(name), table=alias_of(table)) for name in key)
         for key in _facts_of(table, facts).unique

@@ -76,7 +76,6 @@ def _derived(tree: exp.Query, taken: set[str]) -> Iterator[Relation]:
 
 
 def _rename(tree: exp.Expr, names: Mapping[str, str]) -> None:
-    """Replace the names of the relations that a query reads."""
     for table in find_all(tree, exp.Table):
         new = names.get(table.name)
         if new is None or table.args.get("db") or new == table.name:

@@ -50,6 +50,5 @@ def ungroup_single_rows(relation: Relation, statement: Statement) -> None:
 
 
 def _columns_of(table: exp.Expr, values: Iterable[exp.Expr]) -> set[str]:
-    """Return the names of the columns of a table among values."""
     columns = (value for value in values if isinstance(value, exp.Column))
     return {column.name for column in columns if column.table in ("", alias_of(table))}

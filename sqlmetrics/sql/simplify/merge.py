@@ -134,7 +134,6 @@ def _has_only(select: exp.Select, parts: Sequence[str]) -> bool:
 
 
 def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
-    """May a SELECT take in a query that it reads?"""
     outer = select_around(table)
     if inner.args.get("from_") is None or is_grouped(inner):
         return False
@@ -148,7 +147,8 @@ def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
         return False
     if not plain and not _reads_once(inner, outer, table):
         return False
-    if _is_outer_joined(outer, table) and not _are_columns(inner):
+    are_columns = all(isinstance(e.unalias(), exp.Column) for e in inner.expressions)
+    if _is_outer_joined(outer, table) and not are_columns:
         return False  # the columns are NULL where the join finds nothing
     return is_only or all(column.table for column in columns_in(outer))
 
@@ -176,10 +176,6 @@ def _may_stand_in(inner: exp.Select, outer: exp.Select, table: exp.Table) -> boo
     return _has_only(inner, (*_PLAIN, "joins") if first else _PLAIN)
 
 
-def _are_columns(select: exp.Select) -> bool:
-    return all(isinstance(e.unalias(), exp.Column) for e in select.expressions)
-
-
 def _reads_relation(select: exp.Select) -> bool:
     """Does a SELECT read its table by name, not through a function such as read_parquet?"""
     (table,) = tables_of(select)
@@ -204,7 +200,6 @@ def _reads_once(inner: exp.Select, outer: exp.Select, table: exp.Table) -> bool:
 
 
 def _take(relation: Relation, table: exp.Table) -> None:
-    """Replace a table by the query that it stands for."""
     outer, inner = select_around(table), relation.tree.copy()
     assert isinstance(inner, exp.Select)
     alias, several = alias_of(table), len(tables_of(outer)) > 1

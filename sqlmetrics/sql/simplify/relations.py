@@ -246,7 +246,6 @@ def has_aggregate(tree: exp.Expr) -> bool:
 
 
 def _outside(aggregate: exp.Expr) -> exp.Expr:
-    """Return an aggregate with its FILTER."""
     parent = aggregate.parent
     return parent if isinstance(parent, exp.Filter | exp.IgnoreNulls) else aggregate
 
