@@ -188,11 +188,6 @@ def _ends(numbers: Sequence[int]) -> list[int]:
 
 
 def _read(path: str) -> pd.DataFrame:
-    """Read a leaderboard from a file.
-
-    Raises:
-        DataError: the file cannot be read.
-    """
     import pandas as pd
 
     suffix = Path(path).suffix.lower()

@@ -141,7 +141,6 @@ def _short(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def _charts(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[str]:
-    """Yield a line of blocks for each model, convention and slice."""
     keys = ["convention", "model", *by]
     for names, rows in frame.groupby(keys, sort=False, dropna=False):
         values = [float(value) for value in rows["value"]]

@@ -190,7 +190,6 @@ def render_findings(rows: Rows, kind: str, digits: int | None) -> str:
 
 
 def _finding(record: Mapping[str, Any]) -> str:
-    """Lay out a finding: the problem, its table and column, example rows and the remedy."""
     where = one_line(", column ".join(filter(None, (record["table"], record["column"]))))
     head = one_line(f"{record['level']}: {record['check']}")
     text = "\n".join(f"  {line}" for line in visible(record["found"]).splitlines())

@@ -100,7 +100,6 @@ def _number(word: str) -> Any:
 
 
 def _sections(user: User, kind: str) -> Iterator[str]:
-    """Yield a heading and a table for each part."""
     key = ", ".join(f"{name} {value}" for name, value in user.user.items())
     yield _heading(key, kind, 1)
     cutoffs = user.values["k"]
@@ -164,7 +163,6 @@ def _table(rows: pd.DataFrame, kind: str) -> str:
 
 
 def _object(user: User) -> dict[str, Any]:
-    """Return a user as JSON can hold it."""
     return {
         "user": dict(user.user),
         "list": records_of(user.list, None),

@@ -227,7 +227,6 @@ def _add_reads(reads: Reads, command: str, of_file: Mapping[str, Any], lists: An
 
 
 def _tests_of(path: str, commands: Mapping[str, click.Command]) -> Iterator[Case]:
-    """Read the tests of a file."""
     content = _read(path)
     shared = {key: value for key, value in content.items() if key not in commands}
     known = {key for command in commands.values() for key in _keys(command)}
@@ -291,11 +290,7 @@ def _check_keys(
 
 
 def _value(parameter: click.Parameter, value: Any, what: str) -> Any:
-    """Return the value of a key, in the form that click takes from its own configuration.
-
-    Raises:
-        UsageError: the value has the wrong type.
-    """
+    """Return the value of a key, in the form that click takes from its own configuration."""
     if isinstance(parameter, click.Option) and parameter.is_flag:
         if not isinstance(value, bool):
             raise UsageError(f"{what} must be true or false, not {value!r}")

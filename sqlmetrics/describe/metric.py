@@ -79,7 +79,6 @@ def _chosen(value: Value, default: str) -> str:
 
 
 def _param_lines(param: Param, value: Value) -> list[str]:
-    """Describe a setting: range, default and value, title, and a line per value."""
     title, *values = param.doc.splitlines() or [""]
     default = param.default_text()
     return [

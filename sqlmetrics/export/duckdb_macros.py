@@ -197,7 +197,6 @@ def _renamed(text: str) -> str:
 
 
 def _input(table: str, order: str, needs: Collection[tuple[str, str]]) -> str:
-    """Return the query of a table whose name is a parameter."""
     if table == "items":
         columns = sorted(column for owner, column in needs if owner == table)
         read = [f"sm_list({name}) AS {name}" if name in _LISTS else name for name in columns]

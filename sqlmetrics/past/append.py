@@ -109,11 +109,7 @@ def append(
 
 
 def _run(result: Any, tags: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what the rows of a run share; the names of runs have their order in time.
-
-    Raises:
-        UsageError: this is not the result of `evaluate`.
-    """
+    """Return what the rows of a run share; the names of runs have their order in time."""
     record = getattr(result, "attrs", {}).get(ATTRIBUTE)
     if not record or record["result"] != "evaluate" or "metric" not in result:
         raise UsageError(
@@ -143,11 +139,7 @@ def metrics_of(result: pd.DataFrame) -> list[tuple[str, int | None]]:
 def _of_users(
     per_user: pd.DataFrame, result: pd.DataFrame, slices: list[str], convention: str
 ) -> dict[str, Any]:
-    """Find the columns of per-user values.
-
-    Raises:
-        UsageError: the values lack a metric or a slice of the result.
-    """
+    """Find the columns of per-user values."""
     there = [*per_user.columns]
     has_users = result["n_users"].notna() & result["value"].notna()
     sources = []

@@ -87,11 +87,6 @@ class Place(ABC):
         )
 
     def _check_columns(self, what: str, there: Mapping[str, str], new: Mapping[str, str]) -> None:
-        """Check that the columns of a table are those of new rows.
-
-        Raises:
-            DataError: names the columns that differ.
-        """
         missing = [name for name in new if name not in there]
         more = [name for name in there if name not in new]
         other = [
@@ -201,11 +196,7 @@ class _Table(Place):
     def _opened(
         self, connect: Callable[[], duckdb.DuckDBPyConnection]
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the file, one thread at a time; while another process has it open, wait.
-
-        Raises:
-            DataError: the file cannot be opened.
-        """
+        """Open the file, one thread at a time; while another process has it open, wait."""
         if not self.path.parent.is_dir():
             raise DataError(f"the folder {self.path.parent} does not exist; create it")
         if self.path.exists() and not is_database(str(self.path)):
@@ -298,7 +289,6 @@ class _Folder(Place):
 
 
 def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Return the names of the tables of the file."""
     found = connection.execute(
         "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' "
         "AND database_name = current_database() ORDER BY table_name"
@@ -323,6 +313,5 @@ def columns_of(connection: duckdb.DuckDBPyConnection, view: str) -> list[str]:
 
 
 def _columns(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
-    """Return the columns of a relation and their types."""
     found = connection.execute(f"DESCRIBE FROM {relation}").fetchall()
     return {str(name): str(kind) for name, kind, *_ in found}

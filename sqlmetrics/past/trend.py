@@ -152,7 +152,6 @@ def _why_empty(
     others: list[str],
     tags: Mapping[str, str],
 ) -> UsageError:
-    """Return the error that says what the history has instead."""
     found = connection.execute("SELECT DISTINCT metric, k FROM results ORDER BY ALL").fetchall()
     if (spec.name, spec.cutoff) not in found:
         known, asked = [labelled(*one) for one in found], labelled(spec.name, spec.cutoff)

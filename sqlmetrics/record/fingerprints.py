@@ -132,7 +132,6 @@ def _kind(type_name: str) -> dict[str, str]:
 
 
 def _inputs(root: Node) -> Iterator[Query]:
-    """Find the queries that read the user's tables."""
     for node in Plan(root).nodes():
         if isinstance(node, Query) and node.is_input:
             yield node

@@ -160,7 +160,6 @@ class Recorder:
         return entries
 
     def _described(self, tables: Mapping[str, Table]) -> Iterator[SourceEntry]:
-        """Describe every source: the value given by the user, and the kind of source."""
         for name, table in tables.items():
             for source in table.sources:
                 given: Any = self._sources[name]

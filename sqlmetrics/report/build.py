@@ -109,7 +109,6 @@ def _sections(study: Study) -> list[Section]:
 
 
 def _needed(missing: Sequence[tuple[str, str]]) -> str:
-    """Return what missing figures need."""
     by_need: dict[str, list[str]] = {}
     for what, need in missing:
         by_need.setdefault(need, []).append(what)

@@ -258,11 +258,7 @@ def parse_gate(
 
 
 def _threshold(text: str, match: re.Match[str]) -> tuple[float, tuple[Past, ...]]:
-    """Return the number of a threshold, and its terms of the past.
-
-    Raises:
-        UsageError: a term reads too few runs.
-    """
+    """Return the number of a threshold, and its terms of the past."""
     if match["past"] is None:
         return float(match["number"]), ()
     number, past = 0.0, []

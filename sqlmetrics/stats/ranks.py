@@ -177,7 +177,6 @@ class Ranks:
         return max(ranks.iman_davenport_p, self.smallest_p) < ALPHA
 
     def _verdict(self, ranks: RanksOf) -> str:
-        """Say which models are worse than the best."""
         if not self._differ(ranks):
             return "no significant difference"
         best = ranks.from_best()[0]
@@ -189,11 +188,7 @@ class Ranks:
 def _ranks(
     name: str, board: pd.DataFrame, metric: str, mark: str, models: Sequence[str]
 ) -> list[Fraction]:
-    """Return the ranks of the models in a dataset.
-
-    Raises:
-        DataError: a model has no value.
-    """
+    """Return the ranks of the models in a dataset."""
     values = dict(zip(board["model"], map(to_compare, board[metric].astype(float)), strict=True))
     for model in models:
         if math.isnan(values.get(model, math.nan)):
@@ -213,7 +208,6 @@ def _ranks(
 
 
 def _best(board: pd.DataFrame, mark: str) -> list[str]:
-    """Return the models that are marked as the best."""
     cells = zip(board["model"], board[mark], strict=True)
     return [model for model, cell in cells if BEST in marks_in(cell)]
 

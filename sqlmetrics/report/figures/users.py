@@ -273,7 +273,6 @@ def _of_metrics(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
 
 
 def _axes(title: str, zero: bool) -> tuple[alt.X, alt.Y]:
-    """Return the axes of a histogram."""
     x = alt.X("low:Q", bin="binned", title=title).scale(zero=zero, nice=False)
     y = alt.Y("share:Q", title="share of users").axis(format=parts.SHARE)
     return x.axis(tickCount=parts.TICKS, grid=False), y
