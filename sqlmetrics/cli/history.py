@@ -10,7 +10,8 @@ from sqlmetrics.cli.arguments import asked_of, evaluator_of, names_of, pairs_of
 from sqlmetrics.cli.formats import rendered
 from sqlmetrics.cli.output import Gates, record_kept, write
 from sqlmetrics.errors import UsageError
-from sqlmetrics.metrics.spec import labelled
+from sqlmetrics.metrics.spec import labelled, unique
+from sqlmetrics.stats.leaderboard import keys_of
 from sqlmetrics.texts.terminal import one_line, say
 
 if TYPE_CHECKING:
@@ -69,9 +70,7 @@ def append_values(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
 
 def _of_users(result: pd.DataFrame) -> list[str]:
     """Return the metrics of a result that have values of users, with their cutoffs."""
-    from sqlmetrics.past.append import metrics_of
-
-    found = metrics_of(result[result["n_users"].notna()])
+    found = unique(keys_of(result[result["n_users"].notna()]))
     if not found:
         raise UsageError("--per-user: no metric has per-user values; remove the option")
     return [labelled(*one) for one in found]

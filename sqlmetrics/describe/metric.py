@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2.meta
-from sqlglot import exp
 
 from sqlmetrics.errors import SqlmetricsError
 from sqlmetrics.metrics.catalog import Catalog
@@ -68,7 +67,7 @@ def describe_metric(catalog: Catalog, spec: str, convention: str | Path = STANDA
     if differs := settings.convention.differences(metric.name):
         lines += ["", "not reproduced by the convention:"]
         lines += [f"  {difference.there}. Here: {difference.here}." for difference in differs]
-    sql = statement.query(_query_of(Planner(catalog, {}).metric_text(metric, values)))
+    sql = query_of(Planner(catalog, {}).metric_text(metric, values))
     lines += ["", "query over its stages:", "", sql]
     return "\n".join(lines) + "\n"
 
@@ -115,20 +114,18 @@ def describe_slice(catalog: Catalog, name: str) -> str:
             lines += _param_lines(param, param.default)
     planner = Planner(catalog, {})
     values = {param.name: param.default for param in slice_.params.values()}
-    query = _query_of(planner.text(slice_.body, str(slice_.path), values))
-    sql = statement.query(query)
+    sql = query_of(planner.text(slice_.body, str(slice_.path), values))
     return "\n".join([*lines, "", "query over its stages:", "", sql]) + "\n"
 
 
 def metric_query(catalog: Catalog, metric: Metric) -> str:
     """Render the query of a metric, without its stages, under the standard convention."""
-    planner, values = Planner(catalog, {}), standard_values(catalog, metric)
-    tree = _query_of(planner.metric_text(metric, values))
-    return statement.query(tree)
+    return query_of(Planner(catalog, {}).metric_text(metric, standard_values(catalog, metric)))
 
 
-def _query_of(text: Text) -> exp.Expr:
-    return arithmetic.apply(parse(text.sql, text.where))
+def query_of(text: Text) -> str:
+    """Print the query of a template over its stages."""
+    return statement.query(arithmetic.apply(parse(text.sql, text.where)))
 
 
 def standard_values(catalog: Catalog, metric: Metric) -> dict[str, Value]:
