@@ -26,6 +26,7 @@ from sqlmetrics.cli.formats import (
 )
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
 from sqlmetrics.texts.terminal import say, show
+from sqlmetrics.texts.wording import by_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +118,7 @@ class Gates:
         reasons = [reason for error in self.failed for reason in error.reasons]
         lines = [str(error) for error in self.failed]
         if self._fails_on_warnings and self.n_warnings:
-            noun = "warning" if self.n_warnings == 1 else "warnings"
+            noun = by_number(self.n_warnings, "warning|warnings")
             reasons.append(f"{self.n_warnings} data {noun} (--fail-on-warnings), shown above")
             lines.append(reasons[-1])
         if reasons:
@@ -294,10 +295,7 @@ def write(
     """
     from sqlmetrics.files import whole_file
 
-    target = options["output"]
-    if target == "":
-        raise UsageError("-o: the file name is empty")
-    path = None if target in (None, "-") else Path(target)
+    path = _file_of(options["output"])
     given = options["kind"]
     kind = (given or default_format()) if path is None else format_of(path, given, results)
     shown = options.get("shown")
@@ -306,15 +304,12 @@ def write(
     gates = Gates(options)
     with record_kept(options) as keep:
         with opened or evaluator_of(options) as evaluator:
-            if path is None:
-                result = gates.result_of(compute, evaluator)
-                keep(evaluator, result)
-                text = gates.text(with_columns(result, shown), kind, options["digits"], render)
-            elif kind == "parquet" and write_parquet is not None:
+            if path is not None and kind == "parquet" and write_parquet is not None:
                 gates.result_of(lambda opened: write_parquet(opened, path), evaluator)
                 keep(evaluator, path)
             else:
-                with whole_file(path, options["force"]) as temporary:
+                file = whole_file(path, options["force"]) if path else contextlib.nullcontext()
+                with file as temporary:
                     result = gates.result_of(compute, evaluator)
                     keep(evaluator, result)
                     chosen: Any = with_columns(result, shown)
@@ -323,23 +318,29 @@ def write(
                         chosen.to_parquet(temporary, index=False)
                     else:
                         text = gates.text(chosen, kind, options["digits"], render)
-                        temporary.write_text(text, encoding="utf-8", newline="")
+                        if temporary is not None:
+                            temporary.write_text(text, encoding="utf-8", newline="")
         if path is None:
             show(text, FORMATS[kind].kind)
     gates.check()
+
+
+def _file_of(target: str | None) -> Path | None:
+    if target == "":
+        raise UsageError("-o: the file name is empty")
+    return None if target in (None, "-") else Path(str(target))
 
 
 def write_text(target: str | None, force: bool, text: Callable[[], str]) -> None:
     """Write a text for programs to a file, or to stdout for None and -."""
     from sqlmetrics.files import whole_file
 
-    if target == "":
-        raise UsageError("-o: the file name is empty")
-    if target in (None, "-"):
+    path = _file_of(target)
+    if path is None:
         show(text(), "data")
         return
     # a file that cannot be written is refused before the text, which takes seconds
-    with whole_file(Path(str(target)), force) as temporary:
+    with whole_file(path, force) as temporary:
         temporary.write_text(text(), encoding="utf-8", newline="")
 
 

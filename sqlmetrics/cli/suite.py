@@ -32,6 +32,7 @@ from sqlmetrics.errors import GateError, UsageError, suggestion
 from sqlmetrics.files import check_not_read
 from sqlmetrics.rows import NUMBER, TEXT, Rows
 from sqlmetrics.texts.terminal import one_line
+from sqlmetrics.texts.wording import by_number
 
 if TYPE_CHECKING:
     from sqlmetrics.evaluator import Evaluator
@@ -189,8 +190,8 @@ class Suite:
     def check(self) -> None:
         """Raise a GateError if a test failed."""
         if self.failed:
-            noun = "test" if len(self._tests) == 1 else "tests"
-            found = f"{self._n_failed} of {len(self._tests)} {noun} failed"
+            n_all = len(self._tests)
+            found = f"{self._n_failed} of {n_all} {by_number(n_all, 'test|tests')} failed"
             raise GateError("\n  ".join([found, *self.failed]), reasons=self.failed)
 
 

@@ -20,7 +20,7 @@ from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
 from sqlmetrics.rows import Rows
 from sqlmetrics.texts.messages import Argument, Message, joined, map_column
 from sqlmetrics.texts.terminal import one_line
-from sqlmetrics.texts.wording import listed
+from sqlmetrics.texts.wording import by_number, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,6 @@ OF_RUNS = ("n_runs", "std_runs")  # columns of results for models with several r
 OF_RUNS_COMPARED = ("n_runs", "baseline_runs")  # columns of comparisons over runs
 GRAMMAR = "[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%] [where SLICE=VALUE, …]"
 OF_POWER = ("mde", "mde_relative", "users_needed", "clusters_needed", "runs_needed")
-OF_PAST = "mean(7) - 2 std(7)"  # instead of the number, for evaluations
 
 
 @dataclass(frozen=True)
@@ -448,7 +447,7 @@ def _with_past(gate: Gate, row: Mapping[str, Any], of_past: OfPast) -> Gate | No
 
 def _warn_of_past(gate: Gate, places: Sequence[str]) -> None:
     n_runs = max(term.n_runs for term in gate.past)
-    rows = "row" if len(places) == 1 else "rows"
+    rows = by_number(len(places), "row|rows")
     warnings.warn(
         SqlmetricsWarning(
             f'the gate "{gate.text}" is not judged for {len(places)} {rows}, e.g. {places[0]}: the '

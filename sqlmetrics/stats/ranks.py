@@ -189,6 +189,8 @@ def _ranks(
     name: str, board: pd.DataFrame, metric: str, mark: str, models: Sequence[str]
 ) -> list[Fraction]:
     """Return the ranks of the models in a dataset."""
+    import pandas as pd
+
     values = dict(zip(board["model"], map(to_compare, board[metric].astype(float)), strict=True))
     for model in models:
         if math.isnan(values.get(model, math.nan)):
@@ -197,14 +199,9 @@ def _ranks(
                 "dataset",
                 remedy="add the missing results, or omit the dataset",
             )
-    best = _best(board, mark)[0]
-    sign = 1 if values[best] == max(values.values()) else -1
-    ranks = []
-    for model in models:
-        better = sum(sign * other > sign * values[model] for other in values.values())
-        equal = sum(other == values[model] for other in values.values())
-        ranks.append(better + Fraction(equal + 1, 2))
-    return ranks
+    own = pd.Series([values[model] for model in models])
+    low_is_good = values[_best(board, mark)[0]] < own.max()
+    return list(map(Fraction, own.rank(ascending=low_is_good)))
 
 
 def _best(board: pd.DataFrame, mark: str) -> list[str]:
