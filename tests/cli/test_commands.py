@@ -25,6 +25,7 @@ from sqlmetrics.cli.formats import rendered
 from sqlmetrics.cli.options import GROUPS, RARE
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.definitions import DEFAULT_K
+from tests.support import command_line
 from tests.support.evaluators import Evaluator
 from tests.support.processes import PATIENCE
 
@@ -54,9 +55,7 @@ INPUT = ["-r", "recs.parquet", "-i", "test.parquet"]
 
 def run(*arguments: str, code: int = 0, **options: Any) -> Result:
     """Run the command line; nothing but a result may stand on stdout, and no traceback anywhere."""
-    result = CliRunner().invoke(main, list(arguments), **options)
-    assert not isinstance(result.exception, Exception), result.exception
-    assert result.exit_code == code, result.output
+    result = command_line.run(*arguments, code=code, **options)
     assert "Traceback" not in result.output
     if code:
         assert result.stdout == ""

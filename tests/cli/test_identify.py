@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from sqlmetrics.cli.commands import main
+from tests.support.command_line import run
 from tests.support.conventions import FIVE_USERS, exactly
 
 
@@ -22,9 +22,7 @@ def files(tmp_path: Path) -> list[str]:
 
 
 def identify(*arguments: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, ["identify", *arguments])
-    assert result.exit_code == code, result.output
-    return result
+    return run("identify", *arguments, code=code)
 
 
 def test_matches_as_json(files: list[str]) -> None:

@@ -12,10 +12,9 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
+from tests.support import command_line
 from tests.support.further_tables import CATALOG, EVERYTHING, Evaluator
 from tests.support.runs import (
     FRAMES,
@@ -311,9 +310,7 @@ def write_files(folder: Path, models: Any) -> list[str]:
 
 
 def output(*arguments: str) -> str:
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
+    return command_line.run(*arguments).stdout
 
 
 def test_runs_by_column_dict_and_path(tmp_path: Path) -> None:
