@@ -82,8 +82,8 @@ def show_trend(history: str, metric: str, options: Mapping[str, Any]) -> None:
 
     by, plot = names_of(options["by"]), options["plot"]
     if plot is not None:
-        from sqlmetrics.report.chart_file import check_chart
-        from sqlmetrics.report.trend import save_trend
+        from sqlmetrics.report.chart_file import check_chart, save_chart
+        from sqlmetrics.report.trend import chart_of_trend
 
         check_chart(plot)
 
@@ -97,7 +97,7 @@ def show_trend(history: str, metric: str, options: Mapping[str, Any]) -> None:
             confidence=options["confidence"],
         )
         if plot is not None:
-            save_trend(frame, metric, by, plot, options["force"])
+            save_chart(chart_of_trend(frame, metric, by), plot, options["force"])
         return frame
 
     def render(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
