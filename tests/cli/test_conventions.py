@@ -7,20 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from tests.support.command_line import run
-from tests.support.conventions import FIVE_USERS, NAMES, exactly
+from tests.support.conventions import NAMES, exactly
 from tests.support.notation import number
-
-
-@pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setenv("SQLMETRICS_CHECK", "false")  # five users are too few
-    paths = {"-r": tmp_path / "lists.parquet", "-i": tmp_path / "truth.parquet"}
-    for path, table in zip(paths.values(), FIVE_USERS.values(), strict=True):
-        table.to_parquet(path)
-    return [str(part) for pair in paths.items() for part in pair]
 
 
 def records(*arguments: str) -> list[dict[str, Any]]:

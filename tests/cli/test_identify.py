@@ -6,19 +6,10 @@ import json
 from pathlib import Path
 
 import pandas as pd
-import pytest
 from click.testing import Result
 
 from tests.support.command_line import run
-from tests.support.conventions import FIVE_USERS, exactly
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> list[str]:
-    paths = {"-r": tmp_path / "lists.parquet", "-i": tmp_path / "truth.parquet"}
-    for path, table in zip(paths.values(), FIVE_USERS.values(), strict=True):
-        table.to_parquet(path)
-    return [*(str(part) for pair in paths.items() for part in pair), "--no-check"]
+from tests.support.conventions import exactly
 
 
 def identify(*arguments: str, code: int = 0) -> Result:

@@ -20,7 +20,6 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
-from sqlmetrics.report import page as laid_out
 from sqlmetrics.report.analysis import Question, Study
 from sqlmetrics.report.build import _leaderboard
 from sqlmetrics.report.content import Content
@@ -32,7 +31,7 @@ from sqlmetrics.stats.decisions import ATTRIBUTE
 from tests.support.calls import studied
 from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
-from tests.support.report_html import BUNDLE, Read
+from tests.support.report_html import Read
 from tests.support.reports import (
     FAIR,
     GOOD,
@@ -511,12 +510,6 @@ def test_altair_is_missing(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
 
 
 # ---------------------------------------------------------------- files
-
-
-@pytest.fixture
-def bundle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the scripts of Vega, which take seconds to bundle, by a short text."""
-    monkeypatch.setattr(laid_out, "_vega", lambda: laid_out._script(BUNDLE))
 
 
 @pytest.mark.usefixtures("bundle")
