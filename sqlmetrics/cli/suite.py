@@ -196,14 +196,7 @@ class Suite:
 
 
 def _add_reads(reads: Reads, command: str, of_file: Mapping[str, Any], lists: Any) -> None:
-    """Add what the options of a file read, and the SQL that they run.
-
-    Args:
-        reads: where to add it.
-        command: the command of the test.
-        of_file: the options that are not typed.
-        lists: the recommendations, also if they are typed.
-    """
+    """Add what options that are not typed read, and the SQL that they run; `lists` may be typed."""
 
     def add(what: str, source: str) -> None:
         reads.add(f"{what} (SQL that is run)" if has_query(source) else what, [source])

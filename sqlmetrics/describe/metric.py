@@ -61,7 +61,7 @@ def describe_metric(catalog: Catalog, spec: str, convention: str | Path = STANDA
     shared = [param for name, param in catalog.stage_params.items() if name in read]
     lines += ["", "shared settings that affect the metric (default in brackets):"]
     for param in shared:
-        default = _shared_default(metric, param.name, catalog)
+        default = metric.audience if param.name == "audience" else param.default_text()
         chosen = _chosen(values[param.name], default if param.name != "order" else "score")
         lines.append(f"  {param.name} = {param.range_text()} [{default}]{chosen}")
     if differs := settings.convention.differences(metric.name):
@@ -95,7 +95,7 @@ def metric_facts(
         ("averaged over", _audience(catalog, metric, values)),
         ("if empty", _empty(metric) if metric.grain == "user" else ""),
         ("undefined", metric.undefined),
-        ("range", metric.unbounded if metric.range is None else _range(metric.range)),
+        ("range", " to ".join(map(value_text, metric.range or ())) or metric.unbounded),
         ("best is", {True: "high", False: "low", None: ""}[metric.higher_is_better]),
     ]
     return [(label, text) for label, text in facts if text]
@@ -263,14 +263,6 @@ def _empty(metric: Metric) -> str:
     return "excluded from the mean" if metric.when_empty is None else value_text(metric.when_empty)
 
 
-def _range(bounds: tuple[float, float]) -> str:
-    return f"{value_text(bounds[0])} to {value_text(bounds[1])}"
-
-
 def _alias(name: str, params: dict[str, object]) -> str:
     inside = ", ".join(f"{key} = {value}" for key, value in params.items())
     return f"{name} ({inside})" if inside else name
-
-
-def _shared_default(metric: Metric, name: str, catalog: Catalog) -> str:
-    return metric.audience if name == "audience" else catalog.stage_params[name].default_text()
