@@ -470,7 +470,7 @@ def raise_failed(judged: Iterable[Verdict], result: Any, of: Gated) -> None:
 
 
 def read_gates(
-    texts: str | Iterable[str], of: Gated, canonical: Callable[[MetricSpec], str] | None = None
+    texts: str | Iterable[str], of: Gated, canonical: Callable[[MetricSpec], str]
 ) -> list[Gate]:
     """Parse the gates of an argument `fail_if`; `canonical` is that of `parse_gate`.
 
@@ -479,9 +479,8 @@ def read_gates(
     """
     if not isinstance(texts, Iterable):
         raise UsageError(f"gates must be expressions such as {of.examples[0]!r}, not {texts!r}")
-    spelled = {} if canonical is None else {"canonical": canonical}
     texts = [texts] if isinstance(texts, str) else texts
-    return [parse_gate(text, of=of, **spelled) for text in texts]
+    return [parse_gate(text, canonical, of) for text in texts]
 
 
 def _values(gate: Gate, rows: Iterable[Mapping[str, Any]]) -> str:
