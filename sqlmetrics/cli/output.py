@@ -159,17 +159,15 @@ def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: b
         values = {name: value for name, value in asked.items() if name != "fail_if"}
         evaluator.write_parquet(path, per_user=per_user, force=options["force"], **values)
 
+    is_spark, target = options["engine"] == "spark", options["output"]
+    # gates and --columns need the rows, which the engine would write
     in_memory = asked.get("fail_if") or options["shown"] is not None
-    if in_memory and options["engine"] != "spark" and _is_parquet(options):
-        write(options, compute)  # gates and --columns need the rows, which the engine would write
-    elif options["engine"] != "spark" and not per_user:
-        write(options, means, write_parquet)
-    elif options["engine"] != "spark":
-        write(options, compute, write_parquet)
-    elif (per_user and options["output"] not in (None, "", "-")) or "://" in str(options["output"]):
+    if is_spark and ((per_user and target not in (None, "", "-")) or "://" in str(target)):
         _write_with_spark(options, write_parquet)
-    else:
+    elif is_spark or (in_memory and _is_parquet(options)):
         write(options, compute)
+    else:
+        write(options, compute if per_user else means, write_parquet)
 
 
 def _is_parquet(options: Mapping[str, Any]) -> bool:
@@ -213,11 +211,7 @@ def comparison(
     models = given if isinstance(given, dict) else named
     # otherwise, it names a value of the column model, not a table
     table = options["baseline"] if options["baseline"] in models else None
-
-    def compute(evaluator: Evaluator) -> pd.DataFrame:
-        return evaluator.compare(**asked)
-
-    return {**options, "baseline": table}, compute
+    return {**options, "baseline": table}, lambda evaluator: evaluator.compare(**asked)
 
 
 # options that --worst and --best, which compare no whole models, refuse
