@@ -121,11 +121,6 @@ class ArrayMetric:
 
 
 def _numbers(what: str, values: Any) -> np.ndarray:
-    """Return labels or scores as an array of numbers.
-
-    Raises:
-        DataError: the lists have different lengths, or a value is not a number.
-    """
     import numpy as np
 
     try:
@@ -145,11 +140,7 @@ def _numbers(what: str, values: Any) -> np.ndarray:
 
 
 def _places(labels: np.ndarray, scores: np.ndarray, group: Any, qid: Any) -> tuple[Any, Any]:
-    """Return the number of the list and of the item of each value.
-
-    Raises:
-        DataError: the shapes differ, or the lengths of the lists do not add up.
-    """
+    """Return the number of the list and of the item of each value."""
     import numpy as np
 
     if labels.shape != scores.shape or labels.ndim not in (1, 2) or not labels.size:
@@ -175,11 +166,7 @@ def _places(labels: np.ndarray, scores: np.ndarray, group: Any, qid: Any) -> tup
 
 
 def _numbers_of(qid: Any, n_labels: int) -> np.ndarray:
-    """Return the number of the list of each label, from its id.
-
-    Raises:
-        DataError: there is no id for each label.
-    """
+    """Return the number of the list of each label, from its id."""
     import numpy as np
     import pandas as pd
 
@@ -193,11 +180,6 @@ def _numbers_of(qid: Any, n_labels: int) -> np.ndarray:
 
 
 def _lengths(group: Any, n_labels: int) -> np.ndarray:
-    """Return the lengths of the lists as an array of integers.
-
-    Raises:
-        DataError: they are not whole numbers that add up to the number of labels.
-    """
     import numpy as np
 
     lengths = np.asarray(group).ravel()

@@ -181,11 +181,7 @@ def existing(folder: Path) -> Path:
 
 
 def _make_locked(folder: Path) -> int:
-    """Create a folder with a lock held by this process; return the descriptor of the lock.
-
-    Raises:
-        OSError: the folder cannot be created.
-    """
+    """Create a folder with a lock held by this process; return the descriptor of the lock."""
     folder.mkdir(mode=0o700)
     handle = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
     try:
@@ -217,11 +213,7 @@ def _remove_left_behind(where: Path) -> None:
 
 
 def _remove_if_left_behind(folder: Path) -> None:
-    """Remove a temporary folder of this package unless its process may be alive.
-
-    Raises:
-        OSError: the folder is locked, does not exist, or has no lock and is not empty.
-    """
+    """Remove a temporary folder of this package unless its process may be alive."""
     try:
         handle = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -294,11 +286,7 @@ def whole_file(path: Path, force: bool) -> Iterator[Path]:
 
 
 def _checked_target(path: Path, force: bool) -> Path:
-    """Check that a file can be written; return its path with symbolic links resolved.
-
-    Raises:
-        DataError: the file cannot be written, or exists and `force` is not set.
-    """
+    """Check that a file can be written; return its path with symbolic links resolved."""
     if path.is_dir():
         raise DataError(f"{path} is a folder; give the name of a file")
     if path.is_symlink() and not path.exists():
@@ -330,12 +318,7 @@ def _is_stream(path: Path) -> bool:
 
 
 def _place(draft: Path, target: Path, force: bool) -> None:
-    """Move a complete file to its target.
-
-    Raises:
-        DataError: the target was created in the meantime, and `force` is not set.
-        OSError: the file cannot be moved.
-    """
+    """Move a complete file to its target."""
     make_like(draft, target)
     if force:
         os.replace(draft, target)

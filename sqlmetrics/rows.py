@@ -38,10 +38,7 @@ class Rows:
 
     def without(self, *names: str) -> Rows:
         """Return the rows without some columns."""
-        kept = [number for number, name in enumerate(self.names) if name not in names]
-        columns = [[part[number] for number in kept] for part in (self.names, self.kinds)]
-        values = [tuple(row[number] for number in kept) for row in self.values]
-        return Rows(columns[0], columns[1], values)
+        return self.only([name for name in self.names if name not in names])
 
     def only(self, names: Sequence[str]) -> Rows:
         """Return the rows with some columns, in the given order."""

@@ -13,6 +13,7 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables.schema import NO_TYPE, ROUND, UNKNOWN, Table, of_row, type_family
 from sqlmetrics.texts.messages import Message, sentences
+from sqlmetrics.texts.wording import by_number
 
 _UNTYPED = {UNKNOWN, NO_TYPE}
 _TIMES = ("DATE", "TIMESTAMP")
@@ -52,7 +53,7 @@ def _check_floats(engine: Engine, table: Table, column: str) -> None:
     if counts.inexact:
         raise DataError(
             f"{table.name}, column {table.describe_column(column)}: {counts.inexact:,} of "
-            f"{counts.rows:,} ids {'is' if counts.inexact == 1 else 'are'} {exact} or more, where "
+            f"{counts.rows:,} ids {by_number(counts.inexact, 'is|are')} {exact} or more, where "
             f"different ids become equal as {type_name}",
             table=table.name,
             column=column,
@@ -108,13 +109,13 @@ def _of_fractions(
     why: str | Message = ""
     first, drop = "", ""
     if counts.fractional:
-        are = "is not a whole number" if counts.fractional == 1 else "are not whole numbers"
+        are = by_number(counts.fractional, "is not a whole number|are not whole numbers")
         why = f"{counts.fractional:,} of {counts.rows:,} ids of {table.name} {are}"
         return DataError(
             sentences(problem, why), table=table.name, column=column, remedy=_OTHER_KIND
         )
     if counts.missing:
-        are = "is" if counts.missing == 1 else "are"
+        are = by_number(counts.missing, "is|are")
         why = f"{counts.missing:,} of {counts.rows:,} ids {are} missing in {table.name}"
         if type_family(type_name) == "floating-point":
             why += "; pandas converts a column of integers to floats if some are missing"

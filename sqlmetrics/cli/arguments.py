@@ -103,11 +103,7 @@ def evaluator_of(options: Mapping[str, Any]) -> Iterator[Evaluator]:
 
 
 def _check_of(options: Mapping[str, Any]) -> bool | None:
-    """Return whether to check the tables for data problems; None to decide by their size.
-
-    Raises:
-        UsageError: --fail-on-warnings, which needs the check, is combined with its opposite.
-    """
+    """Return whether to check the tables for data problems; None to decide by their size."""
     check = options.get("check")
     if not options.get("fail_on_warnings"):
         return check
@@ -132,11 +128,7 @@ _OTHER_INPUTS = {
 
 
 def _check_outputs(options: Mapping[str, Any], tables: Mapping[str, Any]) -> None:
-    """Check, before reading anything, that no output file is also an input file.
-
-    Raises:
-        UsageError: an output file is also an input file.
-    """
+    """Check, before reading anything, that no output file is also an input file."""
     targets = [Path(options[name]) for name in ("output", "record") if options.get(name)]
     if any(target.is_file() for target in targets):
         files = {file: table for table, source in tables.items() for file in _files_of(source)}
@@ -271,11 +263,7 @@ def _named(names: Sequence[str], like: Any) -> Any:
 def _by_model(
     option: str, form: str, values: Sequence[tuple[str | None, str]]
 ) -> dict[str, str] | str:
-    """Return the values of an option by the name of their model, or its only value without one.
-
-    Raises:
-        UsageError: two values have the same name, or one of several has none.
-    """
+    """Return the values of an option by the name of their model, or its only value without one."""
     named: dict[str, str] = {}
     plain = [value for name, value in values if name is None]
     for name, value in values:
@@ -321,11 +309,7 @@ def lists_of(values: Sequence[str]) -> Any:
 
 
 def _in_database(path: str, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Read tables that are neither files nor the names of models from a DuckDB file.
-
-    Raises:
-        UsageError: the path is not a DuckDB file, or a name may mean a table and a file.
-    """
+    """Read tables that are neither files nor the names of models from a DuckDB file."""
     if not database_files.is_database(path):
         why = "is not a DuckDB file" if os.path.exists(path) else "does not exist"
         raise UsageError(f"--database: {path} {why}")
@@ -349,9 +333,6 @@ def _check_name(database: str, name: str) -> None:
     """Check that the name of a table of a DuckDB file is not also that of a file or folder.
 
     A name with a slash or the suffix of a format is that of a file.
-
-    Raises:
-        UsageError: gives both spellings.
     """
     from sqlmetrics.tables.formats import format_by_name
 

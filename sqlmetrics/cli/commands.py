@@ -849,7 +849,7 @@ def describe(metric: str, convention: str, templates: tuple[str, ...]) -> None:
 
     METRIC can have settings: 'ndcg(gain=exponential)@10'.
     """
-    from sqlmetrics.describe.by_name import describe as description
+    from sqlmetrics.describe.public import describe as description
     from sqlmetrics.metrics.catalog import Catalog
 
     show(description(Catalog.load(templates), metric, convention))

@@ -14,8 +14,8 @@ from sqlmetrics.cli.paper import display_names
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.files import check_not_read
 from sqlmetrics.metrics.catalog import Catalog
-from sqlmetrics.stats.datasets import COUNTS, joined
-from sqlmetrics.stats.leaderboard import BETTER, WORSE, marked_columns, marks_in
+from sqlmetrics.stats.datasets import joined
+from sqlmetrics.stats.leaderboard import BETTER, COUNTS, WORSE, marked_columns, marks_in
 from sqlmetrics.stats.ranks import BLOCK, Ranks
 from sqlmetrics.texts.terminal import one_line
 
@@ -188,11 +188,6 @@ def _ends(numbers: Sequence[int]) -> list[int]:
 
 
 def _read(path: str) -> pd.DataFrame:
-    """Read a leaderboard from a file.
-
-    Raises:
-        DataError: the file cannot be read.
-    """
     import pandas as pd
 
     suffix = Path(path).suffix.lower()

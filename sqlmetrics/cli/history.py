@@ -10,7 +10,8 @@ from sqlmetrics.cli.arguments import asked_of, evaluator_of, names_of, pairs_of
 from sqlmetrics.cli.formats import rendered
 from sqlmetrics.cli.output import Gates, record_kept, write
 from sqlmetrics.errors import UsageError
-from sqlmetrics.metrics.spec import labelled
+from sqlmetrics.metrics.spec import labelled, unique
+from sqlmetrics.stats.leaderboard import keys_of
 from sqlmetrics.texts.terminal import one_line, say
 
 if TYPE_CHECKING:
@@ -69,9 +70,7 @@ def append_values(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
 
 def _of_users(result: pd.DataFrame) -> list[str]:
     """Return the metrics of a result that have values of users, with their cutoffs."""
-    from sqlmetrics.past.append import metrics_of
-
-    found = metrics_of(result[result["n_users"].notna()])
+    found = unique(keys_of(result[result["n_users"].notna()]))
     if not found:
         raise UsageError("--per-user: no metric has per-user values; remove the option")
     return [labelled(*one) for one in found]
@@ -83,8 +82,8 @@ def show_trend(history: str, metric: str, options: Mapping[str, Any]) -> None:
 
     by, plot = names_of(options["by"]), options["plot"]
     if plot is not None:
-        from sqlmetrics.report.chart_file import check_chart
-        from sqlmetrics.report.trend import save_trend
+        from sqlmetrics.report.chart_file import check_chart, save_chart
+        from sqlmetrics.report.trend import chart_of_trend
 
         check_chart(plot)
 
@@ -98,7 +97,7 @@ def show_trend(history: str, metric: str, options: Mapping[str, Any]) -> None:
             confidence=options["confidence"],
         )
         if plot is not None:
-            save_trend(frame, metric, by, plot, options["force"])
+            save_chart(chart_of_trend(frame, metric, by), plot, options["force"])
         return frame
 
     def render(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
@@ -141,7 +140,6 @@ def _short(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def _charts(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[str]:
-    """Yield a line of blocks for each model, convention and slice."""
     keys = ["convention", "model", *by]
     for names, rows in frame.groupby(keys, sort=False, dropna=False):
         values = [float(value) for value in rows["value"]]

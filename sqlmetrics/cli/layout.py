@@ -11,7 +11,12 @@ from sqlmetrics.cli.tables import SIGNIFICANT, Marks, is_missing, table_text, te
 from sqlmetrics.errors import example_rows
 from sqlmetrics.metrics.spec import labelled
 from sqlmetrics.rows import Rows
-from sqlmetrics.stats.leaderboard import interval_columns, marked_columns, spread_columns
+from sqlmetrics.stats.leaderboard import (
+    interval_columns,
+    keys_of,
+    marked_columns,
+    spread_columns,
+)
 from sqlmetrics.texts.terminal import one_line, visible
 from sqlmetrics.texts.wording import rounded
 
@@ -90,8 +95,7 @@ def render_comparison(frame: pd.DataFrame, digits: int | None, alpha: float, how
         how: describes the test in the legend.
     """
     names = list(frame.columns)
-    cutoffs = frame["k"].astype(object).where(frame["k"].notna(), None)
-    labels = list(map(labelled, frame["metric"], cutoffs))
+    labels = [labelled(*key) for key in keys_of(frame)]
     of_power = [name for name in names if name == "mde" or name.endswith("_needed")]
     leading = names[: names.index("metric")]
     shown = frame.assign(metric=labels)[[*leading, *_COMPARED, *of_power]]
@@ -111,9 +115,8 @@ def render_identified(frame: pd.DataFrame, digits: int | None) -> str:
 
     The last column is the setting to change, or what the convention calls the metric if none is.
     """
-    cutoffs = frame["k"].astype(object).where(frame["k"].notna(), None)
-    labels = map(labelled, frame["metric"], cutoffs)
-    numbers = [f"{label}={text}" for label, text in zip(labels, frame["reported"], strict=True)]
+    given = zip(keys_of(frame), frame["reported"], strict=True)
+    numbers = [f"{labelled(*key)}={text}" for key, text in given]
     last = "change" if frame["change"].fillna("").ne("").any() else "theirs"
     names = [*(["model"] if "model" in frame else []), "number", "convention", "value", last]
     shown = _folded(frame.assign(number=numbers), names)
@@ -190,7 +193,6 @@ def render_findings(rows: Rows, kind: str, digits: int | None) -> str:
 
 
 def _finding(record: Mapping[str, Any]) -> str:
-    """Lay out a finding: the problem, its table and column, example rows and the remedy."""
     where = one_line(", column ".join(filter(None, (record["table"], record["column"]))))
     head = one_line(f"{record['level']}: {record['check']}")
     text = "\n".join(f"  {line}" for line in visible(record["found"]).splitlines())

@@ -10,6 +10,7 @@ from sqlmetrics.cli.tables import SIGNS, Marks, texts_of
 from sqlmetrics.rows import PROSE, TEXT, Rows
 from sqlmetrics.stats.leaderboard import BEST, marks_in
 from sqlmetrics.texts.terminal import one_line
+from sqlmetrics.texts.wording import by_number
 
 if TYPE_CHECKING:
     from sqlmetrics.stats.gates import Verdict
@@ -97,6 +98,6 @@ def with_verdicts(
 
 def summary(n_failed: int, n_all: int, noun: str) -> str:
     """Return the line `**❌ 1 of 3 gates failed**`."""
-    nouns = noun if n_all == 1 else f"{noun}s"
+    nouns = by_number(n_all, f"{noun}|{noun}s")
     found = f"{n_failed} of {n_all} {nouns} failed" if n_failed else f"{n_all} {nouns} passed"
     return f"**{FAILED if n_failed else PASSED} {found}**\n"

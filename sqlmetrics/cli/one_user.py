@@ -11,6 +11,7 @@ from sqlmetrics.cli.arguments import cutoffs_of, names_of
 from sqlmetrics.cli.formats import json_text, records_of, rendered
 from sqlmetrics.errors import UsageError
 from sqlmetrics.texts.terminal import one_line
+from sqlmetrics.texts.wording import by_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +101,6 @@ def _number(word: str) -> Any:
 
 
 def _sections(user: User, kind: str) -> Iterator[str]:
-    """Yield a heading and a table for each part."""
     key = ", ".join(f"{name} {value}" for name, value in user.user.items())
     yield _heading(key, kind, 1)
     cutoffs = user.values["k"]
@@ -112,7 +112,9 @@ def _sections(user: User, kind: str) -> Iterator[str]:
         yield _heading(f"list of {model}" if model else "list", kind, 2)
         yield _table(top, kind)
         if len(rows) > len(top):
-            yield _line(f"and {_items(len(rows) - len(top))} below rank {depth}", kind)
+            below = len(rows) - len(top)
+            items = by_number(below, "item|items")
+            yield _line(f"and {below} more {items} below rank {depth}", kind)
     for model, rows in _by_model(user.missed):
         of = f" of {model}" if model else ""
         yield _heading(f"relevant items that are not in the top{of}", kind, 2)
@@ -130,10 +132,6 @@ def _sections(user: User, kind: str) -> Iterator[str]:
         at = "" if row["k"] is None or row["k"] != row["k"] else f"@{int(row['k'])}"
         text = f"{label}{at}: {row['arithmetic']}"
         yield f"- {markdown.inline(text)}\n" if kind == "markdown" else one_line(text) + "\n"
-
-
-def _items(n: int) -> str:
-    return "1 more item" if n == 1 else f"{n} more items"
 
 
 def _line(text: str, kind: str) -> str:
@@ -164,7 +162,6 @@ def _table(rows: pd.DataFrame, kind: str) -> str:
 
 
 def _object(user: User) -> dict[str, Any]:
-    """Return a user as JSON can hold it."""
     return {
         "user": dict(user.user),
         "list": records_of(user.list, None),

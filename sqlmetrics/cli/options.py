@@ -125,13 +125,6 @@ set_option = _definition(
     help="Override a setting of the convention; METRIC.NAME=VALUE for one metric.",
 )
 
-accept_option = _check(
-    "--accept",
-    multiple=True,
-    metavar="CHECK",
-    help="Hide the warnings of this check, after you have looked at them.",
-)
-
 force_option = click.option("--force", is_flag=True, help="Overwrite an existing output file.")
 
 engine_options = _options(
@@ -253,7 +246,12 @@ input_options = _options(
     set_option,
     column_options,
     templates_option,
-    accept_option,
+    _check(
+        "--accept",
+        multiple=True,
+        metavar="CHECK",
+        help="Hide the warnings of this check, after you have looked at them.",
+    ),
     _check("--trust-input", is_flag=True, help="Skip the validation that has to scan the rows."),
     _metric(
         "--skip-missing", is_flag=True, help="Omit metrics whose tables or columns were not given."
@@ -282,17 +280,14 @@ check_option = _check(
     "million recommendations.",
 )
 
-fail_if_option = _check(
-    "--fail-if",
-    "fail_if",
-    multiple=True,
-    metavar="GATE",
-    help="Exit with code 3 if any row matches: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%] "
-    "[where SLICE=VALUE].",
-)
-
 gate_options = _options(
-    fail_if_option,
+    _check(
+        "--fail-if",
+        multiple=True,
+        metavar="GATE",
+        help="Exit with code 3 if any row matches: [MODEL:] METRIC[@K] [COLUMN] OP NUMBER[%] "
+        "[where SLICE=VALUE].",
+    ),
     _check(
         "--fail-on-warnings",
         is_flag=True,

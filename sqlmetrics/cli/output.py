@@ -26,6 +26,7 @@ from sqlmetrics.cli.formats import (
 )
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
 from sqlmetrics.texts.terminal import say, show
+from sqlmetrics.texts.wording import by_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +118,7 @@ class Gates:
         reasons = [reason for error in self.failed for reason in error.reasons]
         lines = [str(error) for error in self.failed]
         if self._fails_on_warnings and self.n_warnings:
-            noun = "warning" if self.n_warnings == 1 else "warnings"
+            noun = by_number(self.n_warnings, "warning|warnings")
             reasons.append(f"{self.n_warnings} data {noun} (--fail-on-warnings), shown above")
             lines.append(reasons[-1])
         if reasons:
@@ -158,17 +159,15 @@ def write_values(metrics: Sequence[str], options: Mapping[str, Any], per_user: b
         values = {name: value for name, value in asked.items() if name != "fail_if"}
         evaluator.write_parquet(path, per_user=per_user, force=options["force"], **values)
 
+    is_spark, target = options["engine"] == "spark", options["output"]
+    # gates and --columns need the rows, which the engine would write
     in_memory = asked.get("fail_if") or options["shown"] is not None
-    if in_memory and options["engine"] != "spark" and _is_parquet(options):
-        write(options, compute)  # gates and --columns need the rows, which the engine would write
-    elif options["engine"] != "spark" and not per_user:
-        write(options, means, write_parquet)
-    elif options["engine"] != "spark":
-        write(options, compute, write_parquet)
-    elif (per_user and options["output"] not in (None, "", "-")) or "://" in str(options["output"]):
+    if is_spark and ((per_user and target not in (None, "", "-")) or "://" in str(target)):
         _write_with_spark(options, write_parquet)
-    else:
+    elif is_spark or (in_memory and _is_parquet(options)):
         write(options, compute)
+    else:
+        write(options, compute if per_user else means, write_parquet)
 
 
 def _is_parquet(options: Mapping[str, Any]) -> bool:
@@ -212,11 +211,7 @@ def comparison(
     models = given if isinstance(given, dict) else named
     # otherwise, it names a value of the column model, not a table
     table = options["baseline"] if options["baseline"] in models else None
-
-    def compute(evaluator: Evaluator) -> pd.DataFrame:
-        return evaluator.compare(**asked)
-
-    return {**options, "baseline": table}, compute
+    return {**options, "baseline": table}, lambda evaluator: evaluator.compare(**asked)
 
 
 # options that --worst and --best, which compare no whole models, refuse
@@ -294,10 +289,7 @@ def write(
     """
     from sqlmetrics.files import whole_file
 
-    target = options["output"]
-    if target == "":
-        raise UsageError("-o: the file name is empty")
-    path = None if target in (None, "-") else Path(target)
+    path = _file_of(options["output"])
     given = options["kind"]
     kind = (given or default_format()) if path is None else format_of(path, given, results)
     shown = options.get("shown")
@@ -306,15 +298,12 @@ def write(
     gates = Gates(options)
     with record_kept(options) as keep:
         with opened or evaluator_of(options) as evaluator:
-            if path is None:
-                result = gates.result_of(compute, evaluator)
-                keep(evaluator, result)
-                text = gates.text(with_columns(result, shown), kind, options["digits"], render)
-            elif kind == "parquet" and write_parquet is not None:
+            if path is not None and kind == "parquet" and write_parquet is not None:
                 gates.result_of(lambda opened: write_parquet(opened, path), evaluator)
                 keep(evaluator, path)
             else:
-                with whole_file(path, options["force"]) as temporary:
+                file = whole_file(path, options["force"]) if path else contextlib.nullcontext()
+                with file as temporary:
                     result = gates.result_of(compute, evaluator)
                     keep(evaluator, result)
                     chosen: Any = with_columns(result, shown)
@@ -323,23 +312,29 @@ def write(
                         chosen.to_parquet(temporary, index=False)
                     else:
                         text = gates.text(chosen, kind, options["digits"], render)
-                        temporary.write_text(text, encoding="utf-8", newline="")
+                        if temporary is not None:
+                            temporary.write_text(text, encoding="utf-8", newline="")
         if path is None:
             show(text, FORMATS[kind].kind)
     gates.check()
+
+
+def _file_of(target: str | None) -> Path | None:
+    if target == "":
+        raise UsageError("-o: the file name is empty")
+    return None if target in (None, "-") else Path(str(target))
 
 
 def write_text(target: str | None, force: bool, text: Callable[[], str]) -> None:
     """Write a text for programs to a file, or to stdout for None and -."""
     from sqlmetrics.files import whole_file
 
-    if target == "":
-        raise UsageError("-o: the file name is empty")
-    if target in (None, "-"):
+    path = _file_of(target)
+    if path is None:
         show(text(), "data")
         return
     # a file that cannot be written is refused before the text, which takes seconds
-    with whole_file(Path(str(target)), force) as temporary:
+    with whole_file(path, force) as temporary:
         temporary.write_text(text(), encoding="utf-8", newline="")
 
 

@@ -154,7 +154,6 @@ _MANY_OPTIONS = 11  # options of a command whose help has groups
 
 
 def _show_all(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
-    """Show the help with the rare options, and end."""
     if is_asked:
         ctx.meta[_HELP_ALL.name] = True
         show(f"{ctx.get_help()}\n")

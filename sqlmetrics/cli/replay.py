@@ -136,7 +136,6 @@ def _asked(result: str) -> dict[str, Any]:
 
 
 def _shape(option: click.Parameter) -> Any:
-    """Return the shape of the values of an option in records."""
     if option.name == "cutoffs":
         return float | str | list[float | str] | None
     if option.multiple or option.nargs == -1:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 import shlex
-from collections.abc import Iterator
 
 import click
 
@@ -74,8 +73,9 @@ def _metavar(option: click.Option) -> str:
 def parameters() -> dict[str, click.Parameter]:
     """Map the names of all options and arguments to the parameter of the first command with it."""
     by_name: dict[str, click.Parameter] = {}
-    for parameter in _all_parameters():
-        by_name.setdefault(str(parameter.name), parameter)
+    for command in _commands.values():
+        for parameter in command.params:
+            by_name.setdefault(str(parameter.name), parameter)
     return by_name
 
 
@@ -86,8 +86,3 @@ def commands_with(option: str) -> list[str]:
         for name, command in _commands.items()
         if any(option in (*one.opts, *one.secondary_opts) for one in command.params)
     ]
-
-
-def _all_parameters() -> Iterator[click.Parameter]:
-    for command in _commands.values():
-        yield from command.params

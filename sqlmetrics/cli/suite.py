@@ -32,6 +32,7 @@ from sqlmetrics.errors import GateError, UsageError, suggestion
 from sqlmetrics.files import check_not_read
 from sqlmetrics.rows import NUMBER, TEXT, Rows
 from sqlmetrics.texts.terminal import one_line
+from sqlmetrics.texts.wording import by_number
 
 if TYPE_CHECKING:
     from sqlmetrics.evaluator import Evaluator
@@ -189,20 +190,13 @@ class Suite:
     def check(self) -> None:
         """Raise a GateError if a test failed."""
         if self.failed:
-            noun = "test" if len(self._tests) == 1 else "tests"
-            found = f"{self._n_failed} of {len(self._tests)} {noun} failed"
+            n_all = len(self._tests)
+            found = f"{self._n_failed} of {n_all} {by_number(n_all, 'test|tests')} failed"
             raise GateError("\n  ".join([found, *self.failed]), reasons=self.failed)
 
 
 def _add_reads(reads: Reads, command: str, of_file: Mapping[str, Any], lists: Any) -> None:
-    """Add what the options of a file read, and the SQL that they run.
-
-    Args:
-        reads: where to add it.
-        command: the command of the test.
-        of_file: the options that are not typed.
-        lists: the recommendations, also if they are typed.
-    """
+    """Add what options that are not typed read, and the SQL that they run; `lists` may be typed."""
 
     def add(what: str, source: str) -> None:
         reads.add(f"{what} (SQL that is run)" if has_query(source) else what, [source])
@@ -227,7 +221,6 @@ def _add_reads(reads: Reads, command: str, of_file: Mapping[str, Any], lists: An
 
 
 def _tests_of(path: str, commands: Mapping[str, click.Command]) -> Iterator[Case]:
-    """Read the tests of a file."""
     content = _read(path)
     shared = {key: value for key, value in content.items() if key not in commands}
     known = {key for command in commands.values() for key in _keys(command)}
@@ -291,11 +284,7 @@ def _check_keys(
 
 
 def _value(parameter: click.Parameter, value: Any, what: str) -> Any:
-    """Return the value of a key, in the form that click takes from its own configuration.
-
-    Raises:
-        UsageError: the value has the wrong type.
-    """
+    """Return the value of a key, in the form that click takes from its own configuration."""
     if isinstance(parameter, click.Option) and parameter.is_flag:
         if not isinstance(value, bool):
             raise UsageError(f"{what} must be true or false, not {value!r}")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2.meta
-from sqlglot import exp
 
 from sqlmetrics.errors import SqlmetricsError
 from sqlmetrics.metrics.catalog import Catalog
@@ -62,13 +61,13 @@ def describe_metric(catalog: Catalog, spec: str, convention: str | Path = STANDA
     shared = [param for name, param in catalog.stage_params.items() if name in read]
     lines += ["", "shared settings that affect the metric (default in brackets):"]
     for param in shared:
-        default = _shared_default(metric, param.name, catalog)
+        default = metric.audience if param.name == "audience" else param.default_text()
         chosen = _chosen(values[param.name], default if param.name != "order" else "score")
         lines.append(f"  {param.name} = {param.range_text()} [{default}]{chosen}")
     if differs := settings.convention.differences(metric.name):
         lines += ["", "not reproduced by the convention:"]
         lines += [f"  {difference.there}. Here: {difference.here}." for difference in differs]
-    sql = statement.query(_query_of(Planner(catalog, {}).metric_text(metric, values)))
+    sql = query_of(Planner(catalog, {}).metric_text(metric, values))
     lines += ["", "query over its stages:", "", sql]
     return "\n".join(lines) + "\n"
 
@@ -79,7 +78,6 @@ def _chosen(value: Value, default: str) -> str:
 
 
 def _param_lines(param: Param, value: Value) -> list[str]:
-    """Describe a setting: range, default and value, title, and a line per value."""
     title, *values = param.doc.splitlines() or [""]
     default = param.default_text()
     return [
@@ -97,7 +95,7 @@ def metric_facts(
         ("averaged over", _audience(catalog, metric, values)),
         ("if empty", _empty(metric) if metric.grain == "user" else ""),
         ("undefined", metric.undefined),
-        ("range", metric.unbounded if metric.range is None else _range(metric.range)),
+        ("range", " to ".join(map(value_text, metric.range or ())) or metric.unbounded),
         ("best is", {True: "high", False: "low", None: ""}[metric.higher_is_better]),
     ]
     return [(label, text) for label, text in facts if text]
@@ -116,20 +114,18 @@ def describe_slice(catalog: Catalog, name: str) -> str:
             lines += _param_lines(param, param.default)
     planner = Planner(catalog, {})
     values = {param.name: param.default for param in slice_.params.values()}
-    query = _query_of(planner.text(slice_.body, str(slice_.path), values))
-    sql = statement.query(query)
+    sql = query_of(planner.text(slice_.body, str(slice_.path), values))
     return "\n".join([*lines, "", "query over its stages:", "", sql]) + "\n"
 
 
 def metric_query(catalog: Catalog, metric: Metric) -> str:
     """Render the query of a metric, without its stages, under the standard convention."""
-    planner, values = Planner(catalog, {}), standard_values(catalog, metric)
-    tree = _query_of(planner.metric_text(metric, values))
-    return statement.query(tree)
+    return query_of(Planner(catalog, {}).metric_text(metric, standard_values(catalog, metric)))
 
 
-def _query_of(text: Text) -> exp.Expr:
-    return arithmetic.apply(parse(text.sql, text.where))
+def query_of(text: Text) -> str:
+    """Print the query of a template over its stages."""
+    return statement.query(arithmetic.apply(parse(text.sql, text.where)))
 
 
 def standard_values(catalog: Catalog, metric: Metric) -> dict[str, Value]:
@@ -267,14 +263,6 @@ def _empty(metric: Metric) -> str:
     return "excluded from the mean" if metric.when_empty is None else value_text(metric.when_empty)
 
 
-def _range(bounds: tuple[float, float]) -> str:
-    return f"{value_text(bounds[0])} to {value_text(bounds[1])}"
-
-
 def _alias(name: str, params: dict[str, object]) -> str:
     inside = ", ".join(f"{key} = {value}" for key, value in params.items())
     return f"{name} ({inside})" if inside else name
-
-
-def _shared_default(metric: Metric, name: str, catalog: Catalog) -> str:
-    return metric.audience if name == "audience" else catalog.stage_params[name].default_text()

@@ -19,7 +19,7 @@ from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.sql import arithmetic, statement
-from sqlmetrics.sql.binding import Text, names_read
+from sqlmetrics.sql.binding import names_read
 from sqlmetrics.sql.query_graph import parse
 
 _KEYS = {"user_id": "user; with other user keys, these columns"}
@@ -71,30 +71,27 @@ def readers(catalog: Catalog, name: str) -> Mapping[str, list[str]]:
         "slices": catalog.slices.values(),
         "checks": catalog.checks.values(),
     }
-    found: dict[str, list[str]] = {}
-    for kind, templates in kinds.items():
-        texts = {template.name: _text(catalog, template) for template in templates}
-        found[kind] = [
-            reader
-            for reader, text in texts.items()
-            if text is not None and name in names_read(text.sql, text.where)
-        ]
-    return found
+    return {
+        kind: [template.name for template in templates if name in _read_by(catalog, template)]
+        for kind, templates in kinds.items()
+    }
 
 
-def _text(catalog: Catalog, template: Template) -> Text | None:
-    """Render a template under the standard convention; None if the template refuses it."""
+def _read_by(catalog: Catalog, template: Template) -> Iterable[str]:
+    """Return what a template reads under the standard convention; nothing if it refuses it."""
     planner = Planner(catalog, {})
     cutoffs = cutoff_context([None])
     try:
         if isinstance(template, Metric):
             values = standard_values(catalog, template)
-            return planner.metric_text(template, {**values, **cutoffs})
-        own = {param.name: param.default for param in template.params.values()}
-        values = {**_shared_values(catalog), **own, **cutoffs}
-        return planner.text(template.body, str(template.path), values)
+            text = planner.metric_text(template, {**values, **cutoffs})
+        else:
+            own = {param.name: param.default for param in template.params.values()}
+            values = {**_shared_values(catalog), **own, **cutoffs}
+            text = planner.text(template.body, str(template.path), values)
     except SqlmetricsError:
-        return None
+        return ()
+    return names_read(text.sql, text.where)
 
 
 @functools.lru_cache(maxsize=4)

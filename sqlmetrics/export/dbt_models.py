@@ -146,7 +146,6 @@ class Maker:
     def _unique(
         self, node: Node, columns: Sequence[str], keys: Sequence[str], summary: Plan
     ) -> list[str]:
-        """Return the columns whose combination is unique."""
         if node.stage is not None and node.stage.unique:
             users = self.results.of_users_planner.user_keys
             named = [
@@ -263,7 +262,6 @@ class Maker:
                 yield DataTest(name, finds, self._statement(sliced.uneven, [finds]))
 
     def _checks(self, reads: Reads) -> Iterator[tuple[Check, Plan]]:
-        """Yield the checks of the queries that a metric or slice reads."""
         planner, values = self.results.planner, reads.values
         planner = planner.stages.of_checks(planner)
         checks = planner.catalog.checks

@@ -111,11 +111,6 @@ def _is_ours(path: Path) -> bool:
 
 
 def _require_names(results: Results, plans: Iterable[Plan]) -> None:
-    """Check that every table has a name in the warehouse.
-
-    Raises:
-        UsageError: a table has no name; names the first such table.
-    """
     for node in [node for plan in plans for node in plan.nodes()]:
         table = results.planner.tables.get(node.table) if isinstance(node, Query) else None
         for source in () if table is None else table.sources:

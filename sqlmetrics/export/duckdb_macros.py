@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -53,13 +53,6 @@ _READERS = {
 }
 
 
-class Printer(Protocol):
-    """The part of an `Evaluator` that prints statements."""
-
-    def sql(self, metrics: Any, k: Any = None, *, per_user: bool = False, **options: Any) -> str:
-        """Return the statement of metrics."""
-
-
 class Macros:
     """The macros of metrics under one convention.
 
@@ -74,7 +67,7 @@ class Macros:
 
     def __init__(
         self,
-        evaluator: Callable[..., Printer],
+        evaluator: Callable[..., Any],
         convention: str | Path = STANDARD,
         settings: Mapping[str, Any] | None = None,
         fallback: str | Path | None = None,
@@ -89,7 +82,7 @@ class Macros:
         self._reads: dict[Label, Reads] = {}
 
         @cache
-        def printer(order: str) -> Printer:
+        def printer(order: str) -> Any:
             """Return what prints statements over lists that a column orders."""
             columns = {name: name.partition(".")[2] for name in _OPTIONAL}
             ours = "rank" if order == "rank" else "score"
@@ -161,7 +154,8 @@ class Macros:
         long: dict[str, Any] = {"long": True} if per_user else {}
 
         def sql(at: Any = None) -> str:
-            return self._printer(order).sql(names, at, per_user=per_user, **long)
+            text: str = self._printer(order).sql(names, at, per_user=per_user, **long)
+            return text
 
         if not k:
             return sql()
@@ -197,7 +191,6 @@ def _renamed(text: str) -> str:
 
 
 def _input(table: str, order: str, needs: Collection[tuple[str, str]]) -> str:
-    """Return the query of a table whose name is a parameter."""
     if table == "items":
         columns = sorted(column for owner, column in needs if owner == table)
         read = [f"sm_list({name}) AS {name}" if name in _LISTS else name for name in columns]
@@ -209,7 +202,7 @@ def _input(table: str, order: str, needs: Collection[tuple[str, str]]) -> str:
 # ---- the script ---------------------------------------------------------------------------------
 
 
-def script(evaluator: Callable[..., Printer], metrics: Iterable[str] = (), **given: Any) -> str:
+def script(evaluator: Callable[..., Any], metrics: Iterable[str] = (), **given: Any) -> str:
     """Return the script of the macros, by default those of the default set.
 
     Args:

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.metrics.spec import labelled
+from sqlmetrics.metrics.spec import labelled, unique
 from sqlmetrics.past.place import PER_USER, RESULTS, place_of
 from sqlmetrics.past.settings import fingerprints
 from sqlmetrics.record.record import ATTRIBUTE
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.stats.gates import OF_RUNS
 from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.stats.leaderboard import keys_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -109,11 +110,7 @@ def append(
 
 
 def _run(result: Any, tags: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what the rows of a run share; the names of runs have their order in time.
-
-    Raises:
-        UsageError: this is not the result of `evaluate`.
-    """
+    """Return what the rows of a run share; the names of runs have their order in time."""
     record = getattr(result, "attrs", {}).get(ATTRIBUTE)
     if not record or record["result"] != "evaluate" or "metric" not in result:
         raise UsageError(
@@ -131,27 +128,14 @@ def _run(result: Any, tags: Mapping[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def metrics_of(result: pd.DataFrame) -> list[tuple[str, int | None]]:
-    """Return the metrics of a result with their cutoffs, each once."""
-    cutoffs = [
-        int(k) if has_cutoff else None
-        for k, has_cutoff in zip(result["k"], result["k"].notna(), strict=True)
-    ]
-    return list(dict.fromkeys(zip(result["metric"], cutoffs, strict=True)))
-
-
 def _of_users(
     per_user: pd.DataFrame, result: pd.DataFrame, slices: list[str], convention: str
 ) -> dict[str, Any]:
-    """Find the columns of per-user values.
-
-    Raises:
-        UsageError: the values lack a metric or a slice of the result.
-    """
+    """Find the columns of per-user values."""
     there = [*per_user.columns]
     has_users = result["n_users"].notna() & result["value"].notna()
     sources = []
-    for metric, k in metrics_of(result[has_users]):
+    for metric, k in unique(keys_of(result[has_users])):
         label = labelled(metric, k)
         column = metric if "k" in there else label
         if column not in there:

@@ -87,11 +87,6 @@ class Place(ABC):
         )
 
     def _check_columns(self, what: str, there: Mapping[str, str], new: Mapping[str, str]) -> None:
-        """Check that the columns of a table are those of new rows.
-
-        Raises:
-            DataError: names the columns that differ.
-        """
         missing = [name for name in new if name not in there]
         more = [name for name in there if name not in new]
         other = [
@@ -137,20 +132,21 @@ class _Table(Place):
         if not self.path.exists():
             return False
         with self._opened(self._read) as connection:
-            return _has(connection, self.table)
+            return self.table in _tables(connection)
 
     @contextlib.contextmanager
     def connected(self) -> Iterator[duckdb.DuckDBPyConnection]:
         if not self.path.exists():
             raise self._nothing()
         with self._opened(self._read) as connection:
+            there = _tables(connection)
             for view, table in ((RESULTS, self.table), (PER_USER, self.of_users)):
-                if _has(connection, table):
+                if table in there:
                     connection.execute(
                         f"CREATE TEMP VIEW {view} AS FROM {_full(connection, table)}"
                     )
                 elif view == RESULTS:
-                    raise self._nothing(_tables(connection))
+                    raise self._nothing(there)
             yield connection
 
     def _read(self) -> duckdb.DuckDBPyConnection:
@@ -193,7 +189,7 @@ class _Table(Place):
     def _add(self, connection: duckdb.DuckDBPyConnection, table: str, query: str) -> None:
         name = _full(connection, table)
         connection.execute(f"CREATE TABLE IF NOT EXISTS {name} AS FROM (\n{query}\n) LIMIT 0")
-        columns = _columns(connection, name), _columns(connection, f"(\n{query}\n)")
+        columns = columns_of(connection, name), columns_of(connection, f"(\n{query}\n)")
         self._check_columns(f"{self.path}:{table}", *columns)
         connection.execute(f"INSERT INTO {name} BY NAME\n{query}")
 
@@ -201,11 +197,7 @@ class _Table(Place):
     def _opened(
         self, connect: Callable[[], duckdb.DuckDBPyConnection]
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the file, one thread at a time; while another process has it open, wait.
-
-        Raises:
-            DataError: the file cannot be opened.
-        """
+        """Open the file, one thread at a time; while another process has it open, wait."""
         if not self.path.parent.is_dir():
             raise DataError(f"the folder {self.path.parent} does not exist; create it")
         if self.path.exists() and not is_database(str(self.path)):
@@ -277,8 +269,8 @@ class _Folder(Place):
             folders = {view: self._folder(view) for view in queries}
             for view, folder in folders.items():
                 if self._viewed(connection, view):
-                    of_result = _columns(connection, f"(\n{queries[view]}\n)")
-                    self._check_columns(str(folder), _columns(connection, view), of_result)
+                    of_result = columns_of(connection, f"(\n{queries[view]}\n)")
+                    self._check_columns(str(folder), columns_of(connection, view), of_result)
             for view, folder in folders.items():
                 self._make(folder)
                 # files get their names in reverse, so a run has its results last
@@ -298,16 +290,11 @@ class _Folder(Place):
 
 
 def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Return the names of the tables of the file."""
     found = connection.execute(
         "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' "
         "AND database_name = current_database() ORDER BY table_name"
     ).fetchall()
     return [str(name) for (name,) in found]
-
-
-def _has(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
-    return table in _tables(connection)
 
 
 def _full(connection: duckdb.DuckDBPyConnection, table: str) -> str:
@@ -317,12 +304,7 @@ def _full(connection: duckdb.DuckDBPyConnection, table: str) -> str:
     return f"{identifier(found[0])}.main.{identifier(table)}"
 
 
-def columns_of(connection: duckdb.DuckDBPyConnection, view: str) -> list[str]:
-    """Return the names of the columns of a view of a history."""
-    return [*_columns(connection, view)]
-
-
-def _columns(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
-    """Return the columns of a relation and their types."""
+def columns_of(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
+    """Return the columns of a relation with their types."""
     found = connection.execute(f"DESCRIBE FROM {relation}").fetchall()
     return {str(name): str(kind) for name, kind, *_ in found}

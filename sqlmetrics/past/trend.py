@@ -101,7 +101,7 @@ def _computed(
     if not connection.execute("SELECT run_id FROM chosen LIMIT 1").fetchall():
         raise _why_empty(connection, place, spec, there, others, tags)
     view("runs", "runs", pooled=OF_RUNS[0] not in columns)
-    of_users = columns_of(connection, PER_USER) if _has_users(connection) else []
+    of_users = columns_of(connection, PER_USER) if _has_users(connection) else {}
     if of_users:
         users = [name for name in of_users if name not in {*KNOWN, *there}]
         quoted = [*map(identifier, users)]
@@ -119,8 +119,8 @@ def _computed(
                          "same_settings": "boolean"})  # fmt: skip
 
 
-def check_is_history(connection: duckdb.DuckDBPyConnection, place: Place) -> list[str]:
-    """Return the columns of a history.
+def check_is_history(connection: duckdb.DuckDBPyConnection, place: Place) -> dict[str, str]:
+    """Return the columns of a history with their types.
 
     Raises:
         DataError: a column that every history has is missing.
@@ -152,7 +152,6 @@ def _why_empty(
     others: list[str],
     tags: Mapping[str, str],
 ) -> UsageError:
-    """Return the error that says what the history has instead."""
     found = connection.execute("SELECT DISTINCT metric, k FROM results ORDER BY ALL").fetchall()
     if (spec.name, spec.cutoff) not in found:
         known, asked = [labelled(*one) for one in found], labelled(spec.name, spec.cutoff)

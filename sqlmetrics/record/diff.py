@@ -68,7 +68,6 @@ def _joined(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> Iterator[tuple[An
 
 
 def _changes(where: str, old: _Record, new: _Record) -> Iterator[str]:
-    """Yield a line for every entry that differs."""
     for name, was, is_ in _joined(old, new):
         if was != is_:
             texts = ("not given" if value is None else _text(value) for value in (is_, was))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -39,8 +39,8 @@ def identity(*roots: Node) -> str:
                 for table in list(tree.find_all(exp.Table)):
                     table.replace(exp.table_("source", alias=table.alias or None))
                 text = f"{node.table}: {tree.sql('duckdb')}"
-            names[node.key] = f"q{_short(text)}"
-    return _short(*(names[root.key] for root in roots)) if len(roots) > 1 else names[roots[0].key]
+            names[node.key] = f"q{hash_of(text)}"
+    return hash_of(*(names[root.key] for root in roots)) if len(roots) > 1 else names[roots[0].key]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class TableContent:
     @property
     def fingerprint(self) -> str:
         """Return a hash of the content; it does not depend on order, files or types of rows."""
-        return _short(json.dumps([self.columns, self.rows, str(self.hashes)]))
+        return hash_of(json.dumps([self.columns, self.rows, str(self.hashes)]))
 
 
 def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[TableContent]:
@@ -74,8 +74,9 @@ def contents(engine: EmbeddedEngine, roots: Iterable[Node]) -> list[TableContent
     """
     distinct: dict[TableContent, None] = {}
     for root in roots:
-        for node in _inputs(root):
-            distinct.update(dict.fromkeys(content_of(engine, node)))
+        for node in Plan(root).nodes():
+            if isinstance(node, Query) and node.is_input:
+                distinct.update(dict.fromkeys(content_of(engine, node)))
     return sorted(
         distinct, key=lambda content: (content.table, content.columns, content.model or "")
     )
@@ -129,14 +130,3 @@ def _kind(type_name: str) -> dict[str, str]:
     if _TIMES.match(type_name):
         return {"kind": "time"}
     return {"kind": "nanoseconds" if type_name == "TIMESTAMP_NS" else "other"}
-
-
-def _inputs(root: Node) -> Iterator[Query]:
-    """Find the queries that read the user's tables."""
-    for node in Plan(root).nodes():
-        if isinstance(node, Query) and node.is_input:
-            yield node
-
-
-def _short(*texts: str) -> str:
-    return hash_of(*texts)

@@ -76,12 +76,6 @@ class Recorded(Protocol):
         """Run a plan that counts users of tables that have been checked."""
 
 
-class HasSession(Protocol):
-    """A class with methods whose results are recorded."""
-
-    _session: Any  # a Recorded
-
-
 class Recorder:
     """Makes the records of an evaluator's results.
 
@@ -160,7 +154,6 @@ class Recorder:
         return entries
 
     def _described(self, tables: Mapping[str, Table]) -> Iterator[SourceEntry]:
-        """Describe every source: the value given by the user, and the kind of source."""
         for name, table in tables.items():
             for source in table.sources:
                 given: Any = self._sources[name]
@@ -200,7 +193,7 @@ def recorded(method: _Method) -> _Method:
     signature = inspect.signature(method)
 
     @functools.wraps(method)
-    def with_record(evaluator: HasSession, *args: Any, **kwargs: Any) -> Any:
+    def with_record(evaluator: Any, *args: Any, **kwargs: Any) -> Any:
         session: Recorded = evaluator._session
         recorder, call = session.recorder, session.call
         if call.is_recorded:  # a call inside another recorded method

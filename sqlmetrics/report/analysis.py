@@ -13,7 +13,7 @@ import pandas as pd
 from sqlmetrics.errors import DataError, MissingTableError, UsageError, suggestion
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.requests import MetricRequest, cutoff_context
-from sqlmetrics.metrics.spec import MetricSpec
+from sqlmetrics.metrics.spec import MetricSpec, labelled
 from sqlmetrics.plan.clusters import not_tested
 from sqlmetrics.plan.comparison import comparison
 from sqlmetrics.plan.planner import Planner, without_credit
@@ -31,7 +31,7 @@ from sqlmetrics.report.limits import (
 )
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.stats import paired_tests
-from sqlmetrics.stats.leaderboard import best_models, leaderboard
+from sqlmetrics.stats.leaderboard import best_models, keys_of, leaderboard, to_compare
 from sqlmetrics.texts.wording import listed
 
 PRIMARY = "ndcg"  # the default primary metric, if it is among the requested metrics
@@ -120,8 +120,8 @@ class Study:
 
     def labels(self, requests: Iterable[MetricRequest]) -> list[str]:
         """Return metrics with their cutoffs, the primary metric first."""
-        names = [label(request) for request in requests]
-        return sorted(names, key=lambda name: name != label(self.primary))
+        names = [request.column for request in requests]
+        return sorted(names, key=lambda name: name != self.primary.column)
 
     # ---- queries -------------------------------------------------------------------------------
 
@@ -170,8 +170,7 @@ class Study:
         A label is a metric with its cutoff: `ndcg@10`.
         """
         frame = self._of_models(frame)
-        keys = zip(frame["metric"], frame["k"], strict=True)
-        frame["label"] = [_label(metric, None if pd.isna(k) else int(k)) for metric, k in keys]
+        frame["label"] = [labelled(*key) for key in keys_of(frame)]
         return frame
 
     # ---- values --------------------------------------------------------------------------------
@@ -190,9 +189,8 @@ class Study:
     @functools.cached_property
     def models(self) -> list[str]:
         """Return all models, ordered from best to worst by the primary metric."""
-        rows = self.at_main[self.at_main["label"] == label(self.primary)]
-        # multi-threaded sums may differ after 12 digits; the leaderboard rounds in the same way
-        rows = rows.assign(value=[float(f"{value:.12g}") for value in rows["value"].astype(float)])
+        rows = self.at_main[self.at_main["label"] == self.primary.column]
+        rows = rows.assign(value=list(map(to_compare, rows["value"].astype(float))))
         order = rows.sort_values(
             ["value", "model"],
             ascending=[self.primary.higher_is_better is False, True],
@@ -298,9 +296,9 @@ class Study:
         if not len(rows):
             return rows
         best = {
-            _label(metric, k): model
+            labelled(*key): model
             for model, best_at in best_models(self.at_main, self.better).items()
-            for metric, k in best_at
+            for key in best_at
         }
         rows = rows[rows["label"].map(best) == rows["baseline"]].reset_index(drop=True)
         p_values = rows["p_value"].to_numpy("float64")
@@ -388,15 +386,6 @@ class Study:
         return sliced
 
 
-def label(request: MetricRequest) -> str:
-    """Return a metric with its cutoff as text: `ndcg@10`."""
-    return _label(request.name, request.k)
-
-
-def _label(metric: str, k: int | None) -> str:
-    return metric if k is None else f"{metric}@{k}"
-
-
 def _primary(requests: Sequence[MetricRequest]) -> MetricRequest:
     """Choose the primary metric: nDCG@10, or the request closest to it."""
 
@@ -431,7 +420,7 @@ def chosen_request(
         matching = [request for request in at_cutoff if request.metric.name == spec.metric]
         matching = matching if len({request.name for request in matching}) == 1 else []
     if not matching:
-        known = [label(request) for request in requests]
+        known = [request.column for request in requests]
         raise UsageError(
             f"primary: {typed} is not a metric of this report; choose one of "
             f"{listed(known)}{suggestion(typed, known)}"

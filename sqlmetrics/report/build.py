@@ -9,19 +9,16 @@ import duckdb
 import pandas as pd
 
 from sqlmetrics.checks.validate import Finding
-from sqlmetrics.describe.metric import audience_text, metric_facts
+from sqlmetrics.describe.metric import audience_text, metric_facts, query_of
 from sqlmetrics.metrics.conventions import Convention
-from sqlmetrics.metrics.requests import MetricCall, calls_of
+from sqlmetrics.metrics.requests import calls_of
 from sqlmetrics.metrics.spec import value_text
-from sqlmetrics.plan.planner import Planner
 from sqlmetrics.report import summary
-from sqlmetrics.report.analysis import Study, label
+from sqlmetrics.report.analysis import Study
 from sqlmetrics.report.content import Content, Definition, Leaderboard, Score, Section, Warned
 from sqlmetrics.report.examples import examples, rule
 from sqlmetrics.report.figures import SECTIONS
 from sqlmetrics.report.limits import SHOWN
-from sqlmetrics.sql import arithmetic, statement
-from sqlmetrics.sql.query_graph import parse
 from sqlmetrics.stats.leaderboard import marked_columns
 from sqlmetrics.texts.messages import Message, in_files
 from sqlmetrics.version import __version__
@@ -109,7 +106,6 @@ def _sections(study: Study) -> list[Section]:
 
 
 def _needed(missing: Sequence[tuple[str, str]]) -> str:
-    """Return what missing figures need."""
     by_need: dict[str, list[str]] = {}
     for what, need in missing:
         by_need.setdefault(need, []).append(what)
@@ -124,12 +120,12 @@ def _facts(
     conditions: Mapping[str, str],
 ) -> list[tuple[str, str]]:
     primary = study.primary
-    own = study.at_main[study.at_main["label"] == label(primary)]
+    own = study.at_main[study.at_main["label"] == primary.column]
     n_users = own["n_users"].dropna()
     named = study.models if len(study.models) <= SHOWN else study.models[:_NAMED]
     more = f" and {len(study.models) - _NAMED} more" * (len(study.models) > SHOWN)
     facts = [("Models", ", ".join(named) + more)] if study.planner.several_models else []
-    facts.append(("Ranked by", label(primary)))
+    facts.append(("Ranked by", primary.column))
     if len(n_users):
         low, high = int(n_users.min()), int(n_users.max())
         count = f"{low:,}" if low == high else f"{low:,} to {high:,}"
@@ -147,7 +143,7 @@ def _facts(
         count = f", at least {int(n_clusters.min()):,}" if len(n_clusters) else ""
         facts.append(("Clusters", f"{how.cluster}{count}"))
     if low_is_good := [
-        label(request) for request in study.main if request.higher_is_better is False
+        request.column for request in study.main if request.higher_is_better is False
     ]:
         facts.append(("Lower is better", ", ".join(low_is_good)))
     facts += [
@@ -163,7 +159,7 @@ def _leaderboard(study: Study) -> Leaderboard:
     marks = marked_columns(board)
     names = sorted(
         (name for name in board.columns if name in marks),
-        key=lambda name: name != label(study.primary),
+        key=lambda name: name != study.primary.column,
     )
     keys = zip(study.at_main["model"], study.at_main["label"], strict=True)
     values = study.at_main[["value", "ci_low", "ci_high"]].astype(object)
@@ -207,7 +203,7 @@ def _definitions(study: Study) -> list[Definition]:
                 ("source", call.metric.cite),
             ],
             settings=[(name, value_text(call.values[name])) for name in call.metric.params],
-            sql=_query(planner, call),
+            sql=query_of(planner.metric_text(call.metric, call.values)),
         )
         for call in calls_of([*study.requests, *further])
     ]
@@ -224,9 +220,3 @@ def _definitions(study: Study) -> list[Definition]:
             sql="",
         ),
     ]
-
-
-def _query(planner: Planner, call: MetricCall) -> str:
-    """Render the query of a metric, which reads stages, for all its cutoffs."""
-    text = planner.metric_text(call.metric, call.values)
-    return statement.query(arithmetic.apply(parse(text.sql, text.where)))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.slices import Attribute, Slicing
-from sqlmetrics.report.analysis import Study, label
+from sqlmetrics.report.analysis import Study
 from sqlmetrics.report.content import Example, ExampleList, Listed
 from sqlmetrics.report.limits import N_EXAMPLES, PAIRED, SHOWN_PLACES, SHOWN_TRUTH
 from sqlmetrics.sql.binding import Text, bound, tables_of
@@ -101,7 +101,7 @@ def rule(study: Study) -> str:
     who = f" of {study.models[0]}, the best model" if len(study.models) > 1 else ""
     return (
         "Users with the best, the most typical and the worst values of "
-        f"{label(study.primary)}{who}, among the users with a list and a relevant item. Users with "
+        f"{study.primary.column}{who}, among the users with a list and a relevant item. Users with "
         "equal values are ordered by their number of relevant items, the largest first. The lists "
         f"show the first {shown_places(study)} items; hits are marked."
     )

@@ -149,9 +149,6 @@ def _as_json(value: Mapping[str, Any]) -> Markup:
     """Return JSON that cannot close the HTML element around it.
 
     The escaped characters occur only in JSON strings, where escapes do not change the value.
-
-    Raises:
-        ValueError: a number is NaN or infinite, which JSON does not support.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(text.translate(_ESCAPED))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sqlmetrics.metrics.spec import value_text
-from sqlmetrics.report.analysis import Study, label
+from sqlmetrics.report.analysis import Study
 from sqlmetrics.stats.decisions import decisions
 from sqlmetrics.stats.paired_tests import powers
 from sqlmetrics.stats.power import Power
@@ -23,7 +23,7 @@ def result(study: Study) -> str:
 
     Returns an empty text if the primary metric has no value, or several models and no direction.
     """
-    name = label(study.primary)
+    name = study.primary.column
     rows = study.at_main[study.at_main["label"] == name]
     values = {row["model"]: row for row in rows.to_dict("records")}
     ranked = [model for model in study.models if not pd.isna(values[model]["value"])]

@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from sqlmetrics.report.chart_file import check_chart, save_chart
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def save_trend(
-    trend: pd.DataFrame, metric: str, by: Sequence[str], path: str | Path, force: bool
-) -> None:
-    """Write the chart of a trend to a file.
+def chart_of_trend(trend: pd.DataFrame, metric: str, by: Sequence[str]) -> Any:
+    """Draw a line with intervals for each model, convention and slice.
 
     Args:
         trend: the result of `sqlmetrics.trend`.
         metric: the title of the axis of values.
         by: the columns of slices.
-        path: the file, which ends in .html, .png or .svg.
-        force: overwrite an existing file.
-
-    Raises:
-        UsageError: see `check_chart`.
-        DataError: see `save_chart`.
     """
-    check_chart(path)
-    save_chart(_chart(trend, metric, by), path, force)
-
-
-def _chart(trend: pd.DataFrame, metric: str, by: Sequence[str]) -> Any:
-    """Draw a line with intervals for each model, convention and slice."""
     import altair as alt
 
     from sqlmetrics.report.figures import parts

@@ -44,7 +44,7 @@ from sqlmetrics.sql.query_graph import Plan
 from sqlmetrics.stats.gates import EVALUATION, OF_RUNS, Gate, check_known
 from sqlmetrics.stats.intervals import FEW_AUDITED, FEW_CLUSTERS
 from sqlmetrics.texts.messages import Command, Message
-from sqlmetrics.texts.wording import listed
+from sqlmetrics.texts.wording import by_number, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -250,7 +250,7 @@ def _warn_of_few(rows: Frame, column: str, where: str, enough: int, what: str) -
         least = min(few)
         warnings.warn(
             SqlmetricsWarning(
-                f"{where}: {len(few)} of {len(counts)} rows {'has' if len(few) == 1 else 'have'} "
+                f"{where}: {len(few)} of {len(counts)} rows {by_number(len(few), 'has|have')} "
                 f"fewer than {enough} {what}, one has {least}; intervals of so few cover the true "
                 "value too rarely",
                 remedy=f"collect more {what}, or read these intervals as a lower bound of the "

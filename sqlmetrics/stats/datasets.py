@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.stats.leaderboard import marked_columns
+from sqlmetrics.stats.leaderboard import COUNTS, marked_columns
 
 if TYPE_CHECKING:
     import pandas as pd
-
-COUNTS = ("n_users", "n_clusters", "n_runs")
 
 
 def joined(boards: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlmetrics.metrics.spec import labelled
 from sqlmetrics.stats.paired_tests import n_tests
 from sqlmetrics.stats.power import Power
+from sqlmetrics.texts.wording import by_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,8 +85,8 @@ def _parts(
         *first, last = (str(row["model"]) for row in open_)
         models = f"{', '.join(first)} and {last}" if first else last
         baseline = open_[0]["baseline"]
-        verb = "is" if len(open_) == 1 else "are"
-        text = f"{models} {verb} not significantly different from {baseline}"
+        are = by_number(len(open_), "is|are")
+        text = f"{models} {are} not significantly different from {baseline}"
         if len(open_) == 1:
             text += f" ({_signed(open_[0]['difference'])}{_interval(open_[0])})"
         yield text + _unseen(open_, alpha, power, unit)

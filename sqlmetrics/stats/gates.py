@@ -20,7 +20,7 @@ from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
 from sqlmetrics.rows import Rows
 from sqlmetrics.texts.messages import Argument, Message, joined, map_column
 from sqlmetrics.texts.terminal import one_line
-from sqlmetrics.texts.wording import listed
+from sqlmetrics.texts.wording import by_number, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,6 @@ OF_RUNS = ("n_runs", "std_runs")  # columns of results for models with several r
 OF_RUNS_COMPARED = ("n_runs", "baseline_runs")  # columns of comparisons over runs
 GRAMMAR = "[MODEL:] METRIC[@k] [COLUMN] OP NUMBER[%] [where SLICE=VALUE, …]"
 OF_POWER = ("mde", "mde_relative", "users_needed", "clusters_needed", "runs_needed")
-OF_PAST = "mean(7) - 2 std(7)"  # instead of the number, for evaluations
 
 
 @dataclass(frozen=True)
@@ -258,11 +257,7 @@ def parse_gate(
 
 
 def _threshold(text: str, match: re.Match[str]) -> tuple[float, tuple[Past, ...]]:
-    """Return the number of a threshold, and its terms of the past.
-
-    Raises:
-        UsageError: a term reads too few runs.
-    """
+    """Return the number of a threshold, and its terms of the past."""
     if match["past"] is None:
         return float(match["number"]), ()
     number, past = 0.0, []
@@ -452,7 +447,7 @@ def _with_past(gate: Gate, row: Mapping[str, Any], of_past: OfPast) -> Gate | No
 
 def _warn_of_past(gate: Gate, places: Sequence[str]) -> None:
     n_runs = max(term.n_runs for term in gate.past)
-    rows = "row" if len(places) == 1 else "rows"
+    rows = by_number(len(places), "row|rows")
     warnings.warn(
         SqlmetricsWarning(
             f'the gate "{gate.text}" is not judged for {len(places)} {rows}, e.g. {places[0]}: the '
@@ -475,7 +470,7 @@ def raise_failed(judged: Iterable[Verdict], result: Any, of: Gated) -> None:
 
 
 def read_gates(
-    texts: str | Iterable[str], of: Gated, canonical: Callable[[MetricSpec], str] | None = None
+    texts: str | Iterable[str], of: Gated, canonical: Callable[[MetricSpec], str]
 ) -> list[Gate]:
     """Parse the gates of an argument `fail_if`; `canonical` is that of `parse_gate`.
 
@@ -484,9 +479,8 @@ def read_gates(
     """
     if not isinstance(texts, Iterable):
         raise UsageError(f"gates must be expressions such as {of.examples[0]!r}, not {texts!r}")
-    spelled = {} if canonical is None else {"canonical": canonical}
     texts = [texts] if isinstance(texts, str) else texts
-    return [parse_gate(text, of=of, **spelled) for text in texts]
+    return [parse_gate(text, canonical, of) for text in texts]
 
 
 def _values(gate: Gate, rows: Iterable[Mapping[str, Any]]) -> str:

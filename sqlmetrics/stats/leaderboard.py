@@ -29,11 +29,7 @@ BEST = "best"
 NOT_WORSE = "not worse"  # not significantly worse than the best model
 BETTER, WORSE = "better", "worse"  # significantly better or worse than a chosen model
 
-_COUNTS = (
-    "n_users",
-    "n_clusters",
-    "n_runs",
-)  # columns of values that leaderboards show once per row
+COUNTS = ("n_users", "n_clusters", "n_runs")  # columns that leaderboards show once per row
 
 
 def best_models(
@@ -231,9 +227,9 @@ class _Board:
         columns = _group_columns(frame, ("model",))
         rows: dict[Row, int] = {}
         values: dict[tuple[Group, Key], dict[str, float]] = {}
-        counts = {name: dict[Row, set[int]]() for name in _COUNTS if name in frame.columns}
+        counts = {name: dict[Row, set[int]]() for name in COUNTS if name in frame.columns}
         seen: set[tuple[Group, str, Key]] = set()
-        keys = _keys(frame)
+        keys = keys_of(frame)
         groups = _groups(frame, columns)
         cells = zip(groups, frame["model"], keys, frame["value"], strict=True)
         for number, (group, model, key, value) in enumerate(cells):
@@ -279,7 +275,8 @@ def _groups(frame: pd.DataFrame, columns: Sequence[str]) -> list[Group]:
     return [tuple(None if pd.isna(value) else value for value in row) for row in rows]
 
 
-def _keys(frame: pd.DataFrame) -> list[Key]:
+def keys_of(frame: pd.DataFrame) -> list[Key]:
+    """Return the metric and the cutoff of every row of a result."""
     import pandas as pd
 
     pairs = zip(frame["metric"], frame["k"], strict=True)
@@ -327,7 +324,7 @@ def _tested(
     who = list(
         zip(
             _groups(comparisons, columns),
-            _keys(comparisons),
+            keys_of(comparisons),
             comparisons["model"].astype(str),
             comparisons["baseline"].astype(str),
             strict=True,

@@ -108,7 +108,6 @@ def over_runs(
 def _compared(
     own: pd.Series, other: pd.Series, models: dict[str, str], paired: bool
 ) -> dict[str, Any]:
-    """Compare the values of two models by run."""
     found = {
         "value": own.mean(), "baseline_value": other.mean(),
         "difference": own.mean() - other.mean(),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 SignificanceTest = Literal["t", "wilcoxon", "randomization", "bootstrap"]
 Correction = Literal["holm", "bh", "none"]
 TESTS: tuple[SignificanceTest, ...] = get_args(SignificanceTest)
-INTERVALS = KINDS
 CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
 
 FEW = 50  # maximum number of non-zero differences for an exact Wilcoxon test
@@ -45,7 +44,7 @@ def checked(
     """
     for what, name, known in (
         ("test", test, TESTS),
-        ("interval", interval, INTERVALS),
+        ("interval", interval, KINDS),
         ("correction", correction, CORRECTIONS),
     ):
         if name is not None and name not in known:
@@ -99,7 +98,7 @@ def finished(
               `standard_error`. The t-test then is that of the normal distribution, which is the
               limit for many degrees of freedom, and there is no effect size.
         test: one of `TESTS`.
-        interval: one of `INTERVALS`. "normal" is the interval of the t-test: difference ± quantile
+        interval: one of `KINDS`. "normal" is the interval of the t-test: difference ± quantile
             of Student's t with n − 1 degrees of freedom times std / √n.
         confidence: the confidence level of the interval "normal".
         correction: one of `CORRECTIONS`, over all rows of a convention that have a p-value; see

@@ -177,7 +177,6 @@ class Ranks:
         return max(ranks.iman_davenport_p, self.smallest_p) < ALPHA
 
     def _verdict(self, ranks: RanksOf) -> str:
-        """Say which models are worse than the best."""
         if not self._differ(ranks):
             return "no significant difference"
         best = ranks.from_best()[0]
@@ -189,11 +188,9 @@ class Ranks:
 def _ranks(
     name: str, board: pd.DataFrame, metric: str, mark: str, models: Sequence[str]
 ) -> list[Fraction]:
-    """Return the ranks of the models in a dataset.
+    """Return the ranks of the models in a dataset."""
+    import pandas as pd
 
-    Raises:
-        DataError: a model has no value.
-    """
     values = dict(zip(board["model"], map(to_compare, board[metric].astype(float)), strict=True))
     for model in models:
         if math.isnan(values.get(model, math.nan)):
@@ -202,18 +199,12 @@ def _ranks(
                 "dataset",
                 remedy="add the missing results, or omit the dataset",
             )
-    best = _best(board, mark)[0]
-    sign = 1 if values[best] == max(values.values()) else -1
-    ranks = []
-    for model in models:
-        better = sum(sign * other > sign * values[model] for other in values.values())
-        equal = sum(other == values[model] for other in values.values())
-        ranks.append(better + Fraction(equal + 1, 2))
-    return ranks
+    own = pd.Series([values[model] for model in models])
+    low_is_good = values[_best(board, mark)[0]] < own.max()
+    return list(map(Fraction, own.rank(ascending=low_is_good)))
 
 
 def _best(board: pd.DataFrame, mark: str) -> list[str]:
-    """Return the models that are marked as the best."""
     cells = zip(board["model"], board[mark], strict=True)
     return [model for model, cell in cells if BEST in marks_in(cell)]
 

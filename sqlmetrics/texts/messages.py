@@ -13,6 +13,7 @@ from string import Formatter
 from typing import Any, TypeAlias
 
 from sqlmetrics.texts.masking import masked
+from sqlmetrics.texts.wording import by_number
 
 TABLES = (
     "recommendations", "interactions", "history", "items", "users", "aspects", "baseline", "logs",
@@ -266,8 +267,7 @@ def filled(template: str, values: Mapping[str, Any]) -> Message:
         else:
             value = formatter.get_field(name, (), values)[0]
             if "|" in spec:
-                one, _, several = spec.partition("|")
-                value, spec = one if str(value) == "1" else several, ""
+                value, spec = by_number(value, spec), ""
             if isinstance(value, Message):
                 parts += value.parts
                 continue

@@ -35,6 +35,12 @@ def with_significant(value: float, digits: int) -> float:
     return float(f"{float(f'{value:.{digits + _NOISE}g}'):.{digits}g}")
 
 
+def by_number(number: object, forms: str) -> str:
+    """Return the first of two texts (`row has|rows have`) if a number is 1, else the second."""
+    one, _, several = forms.partition("|")
+    return one if str(number) == "1" else several
+
+
 _MOST_NAMES = 10
 
 

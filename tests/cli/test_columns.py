@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
 
-from sqlmetrics.cli.commands import main
 from sqlmetrics.cli.layout import render_comparison
+from tests.support.command_line import run
 
 USERS = range(1, 41)
 # `new` has the relevant item at rank 1 for every second user, `old` never, `same` as `old`
@@ -35,12 +34,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 GIVEN = [*(part for name in LISTS for part in ("-r", f"{name}={name}.csv")), "-i", "truth.csv"]
 COMPARE = ["compare", "mrr@5", *GIVEN, "--baseline", "old", "--no-check"]
-
-
-def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == 0, result.stderr
-    return result
 
 
 def test_a_comparison_fits_into_a_terminal() -> None:
@@ -106,12 +99,8 @@ def test_a_column_of_a_leaderboard_comes_with_its_marks() -> None:
 
 
 def test_unknown_columns_are_refused() -> None:
-    result = CliRunner().invoke(main, ["evaluate", "mrr", *GIVEN, "--columns", "model,valu"])
-    assert result.exit_code == 2
+    result = run("evaluate", "mrr", *GIVEN, "--columns", "model,valu", code=2)
     assert "--columns: there is no column 'valu'; did you mean 'value'?" in result.stderr
     assert "the result has model, metric, k, value, n_users, std, ci_low, ci_high" in result.stderr
-    result = CliRunner().invoke(
-        main, ["evaluate", "mrr", *GIVEN, "--columns", "value", "--format", "mlflow"]
-    )
-    assert result.exit_code == 2
-    assert "--columns does not apply to --format mlflow" in result.stderr
+    asked = ["evaluate", "mrr", *GIVEN, "--columns", "value", "--format", "mlflow"]
+    assert "--columns does not apply to --format mlflow" in run(*asked, code=2).stderr

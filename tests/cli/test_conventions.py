@@ -7,31 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
-from click.testing import CliRunner, Result
 
-from sqlmetrics.cli.commands import main
-from tests.support.conventions import FIVE_USERS, NAMES, exactly
+from tests.support.command_line import run
+from tests.support.conventions import NAMES, exactly
 from tests.support.notation import number
 
 
-@pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setenv("SQLMETRICS_CHECK", "false")  # five users are too few
-    paths = {"-r": tmp_path / "lists.parquet", "-i": tmp_path / "truth.parquet"}
-    for path, table in zip(paths.values(), FIVE_USERS.values(), strict=True):
-        table.to_parquet(path)
-    return [str(part) for pair in paths.items() for part in pair]
-
-
-def command(*arguments: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == code, result.output
-    return result
-
-
 def records(*arguments: str) -> list[dict[str, Any]]:
-    return json.loads(command(*arguments, "--format", "json").stdout)
+    return json.loads(run(*arguments, "--format", "json").stdout)
 
 
 def test_command_with_several(files: list[str]) -> None:
@@ -50,7 +33,7 @@ def test_command_with_several(files: list[str]) -> None:
     assert [row["value"] for row in again] == exactly([row["value"] for row in found])
     users = records("per-user", "map@3", *files, *names)
     assert [row["convention"] for row in users] == ["jurity"] * 4 + ["tutorial"] * 5
-    assert "jurity_map_at_3" in command("sql", "map@3", *files, *names).stdout
+    assert "jurity_map_at_3" in run("sql", "map@3", *files, *names).stdout
 
 
 def test_command_with_a_file_of_ones_own(files: list[str], tmp_path: Path) -> None:
@@ -61,7 +44,7 @@ def test_command_with_a_file_of_ones_own(files: list[str], tmp_path: Path) -> No
 
 
 def test_command_refuses_what_is_not_covered(files: list[str]) -> None:
-    result = command("evaluate", "mrr@3", *files, "--convention", "jurity", code=2)
+    result = run("evaluate", "mrr@3", *files, "--convention", "jurity", code=2)
     assert "jurity does not cover mrr" in result.stderr
     fallback = ["--convention", "jurity", "--fallback", "standard"]
     (row,) = records("evaluate", "mrr@3", *files, *fallback)
@@ -72,15 +55,15 @@ def test_command_explain(files: list[str]) -> None:
     found = records("explain", "map@3", *files, "--from", "jurity", "--to", "standard")
     assert [row["setting"] for row in found] == [None, "audience"]
     assert found[0]["value"] + found[1]["change"] == exactly(found[1]["value"])
-    assert "--from" in command("explain", "map@3", *files, code=2).stderr
-    unknown = command("explain", "map@3", *files, "--from", "jurrity", code=2)
+    assert "--from" in run("explain", "map@3", *files, code=2).stderr
+    unknown = run("explain", "map@3", *files, "--from", "jurrity", code=2)
     assert "did you mean 'jurity'" in unknown.stderr
 
 
 def test_command_explain_writes_files(files: list[str], tmp_path: Path) -> None:
     for name in ("steps.csv", "steps.parquet", "steps.md"):
         path = tmp_path / name
-        command("explain", "map@3", *files, "--from", "jurity", "-o", str(path))
+        run("explain", "map@3", *files, "--from", "jurity", "-o", str(path))
         assert path.stat().st_size > 0
     frame = pd.read_parquet(tmp_path / "steps.parquet")
     assert frame["setting"].isna().tolist() == [True, False]
@@ -90,7 +73,7 @@ def test_command_explain_writes_files(files: list[str], tmp_path: Path) -> None:
 def test_command_conventions() -> None:
     assert [row["convention"] for row in records("conventions")] == NAMES
     assert {row["divisor"] for row in records("conventions", "map")} >= {"k", "hits", "relevant"}
-    assert "AveragePrecision" in command("conventions", "lenskit").stdout
-    wrong = command("conventions", "lenskitt", code=2).stderr
+    assert "AveragePrecision" in run("conventions", "lenskit").stdout
+    wrong = run("conventions", "lenskitt", code=2).stderr
     assert "lenskitt" in wrong
     assert "'lenskit'" in wrong

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any
 
-import click.testing
 import duckdb
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.engines.database_urls import is_clear, is_url
 from sqlmetrics.texts.masking import masked, without_secrets
+from tests.support.command_line import run
 
 GIVEN = ("evaluate", "mrr", "-r", "shop.recs", "-i", "shop.truth")
 CLEAR = [
@@ -44,18 +42,13 @@ def test_messages_of_drivers_hide_the_password_in_each_spelling() -> None:
     assert without_secrets("no password of me", "postgres://me@host") == "no password of me"
 
 
-def run(*arguments: str, **more: Any) -> click.testing.Result:
-    return click.testing.CliRunner().invoke(cli, list(arguments), **more)
-
-
 def test_a_missing_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     for how in (
         {"arguments": ("--engine", "postgres://me:s3cret@host/db")},
         {"arguments": (), "env": {"SQLMETRICS_ENGINE": " postgres://me:s3cret@host/db\n"}},
     ):
-        result = run(*GIVEN, *how.pop("arguments"), **how)
-        assert result.exit_code == 2
+        result = run(*GIVEN, *how.pop("arguments"), code=2, **how)
         assert "pip install 'sqlmetrics[postgres]'" in result.output
         assert "postgres://me:***@host/db" in result.output
         assert "s3cret" not in result.output
@@ -69,8 +62,7 @@ def test_other_engines() -> None:
         "host=h dbname=d password=s3cret": other,
         "postgres:/me:s3cret@host/db": other,
     }.items():
-        result = run(*GIVEN, "--engine", engine)
-        assert result.exit_code == 2
+        result = run(*GIVEN, "--engine", engine, code=2)
         assert told in " ".join(result.output.split())
         assert "s3cret" not in result.output
 
@@ -94,8 +86,7 @@ def test_options_of_duckdb() -> None:
         ("--temp-directory", "x", "--temp-directory applies only to DuckDB and Spark"),
         ("--threads", "2", "--threads: not available with a database"),
     ):
-        result = run(*GIVEN, "--engine", "postgres://me@host/db", name, value)
-        assert result.exit_code == 2
+        result = run(*GIVEN, "--engine", "postgres://me@host/db", name, value, code=2)
         assert told in " ".join(result.output.split())
 
 

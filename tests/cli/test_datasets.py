@@ -8,11 +8,10 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from sqlmetrics.cli.commands import main
 from sqlmetrics.report.ranks import chart_of_ranks
 from sqlmetrics.stats.ranks import Ranks
+from tests.support.command_line import run
 
 ML = pd.DataFrame(
     {
@@ -35,8 +34,7 @@ BEAUTY = ML.assign(
 
 
 def table(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(main, ["table", *arguments])
-    assert result.exit_code == code, result.output
+    result = run("table", *arguments, code=code)
     return result.stdout if code == 0 else result.stderr
 
 

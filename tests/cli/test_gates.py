@@ -10,10 +10,9 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
+from tests.support.command_line import run
 
 # user 1 finds its item at rank 1, user 2 at rank 2, user 3 not at all
 LISTS = pd.DataFrame({
@@ -33,13 +32,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         frame.to_csv(f"{name}.csv", index=False)
     LISTS.assign(item_id=12).drop_duplicates(["user_id"]).to_csv("worse.csv", index=False)
     return tmp_path
-
-
-def run(*arguments: str, code: int = 0, **variables: str) -> Result:
-    result = CliRunner().invoke(main, list(arguments), env=variables)
-    assert not isinstance(result.exception, Exception), result.exception
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.mark.parametrize(
@@ -214,7 +206,7 @@ def test_typed_options_override_those_of_the_file() -> None:
     lines = run("test", written(only), TRUST, "-r", "lists.csv").stdout.splitlines()
     assert [line.split(",")[0] for line in lines] == ["verdict", "pass", "pass"]
     few = ["-r", "lists.csv", "--fail-if", "mrr@2 < 0.6"]
-    failed = run("test", "gates.toml", *few, code=3, SQLMETRICS_TRUST_FILE="1")
+    failed = run("test", "gates.toml", *few, code=3, env={"SQLMETRICS_TRUST_FILE": "1"})
     assert len(failed.stdout.splitlines()) == 2  # instead of the gates of the file
 
 
@@ -342,13 +334,13 @@ def test_environment_variables_set_options() -> None:
         "SQLMETRICS_CHECK": "false",
         "SQLMETRICS_FAIL_IF": "mrr@2 < 0.6\nmrr@1 > 1",
     }
-    result = run("evaluate", "mrr", "-r", "lists.csv", code=3, **variables)
+    result = run("evaluate", "mrr", "-r", "lists.csv", code=3, env=variables)
     assert [json.loads(line)["k"] for line in result.stdout.splitlines()] == [1, 2]
     assert result.stderr.endswith('mrr@2: value 0.5 is below 0.6; gate "mrr@2 < 0.6"\n')
-    wrong = run("evaluate", "mrr", "-r", "lists.csv", code=2, **variables | {"SQLMETRICS_K": "x"})
+    wrong = run("evaluate", "mrr", "-r", "lists.csv", code=2, env=variables | {"SQLMETRICS_K": "x"})
     note = "options set by environment variables: SQLMETRICS_INTERACTIONS, SQLMETRICS_K, "
     assert note in wrong.stderr
-    wrong = run("evaluate", "mrr", code=2, **variables | {"SQLMETRICS_THREADS": "x"})
+    wrong = run("evaluate", "mrr", code=2, env=variables | {"SQLMETRICS_THREADS": "x"})
     assert "for '--threads' (environment variable SQLMETRICS_THREADS): 'x'" in wrong.stderr
     typed = ["--format", "csv", "--fail-if", "mrr < 0"]
-    assert run("evaluate", "mrr", "-r", "lists.csv", *typed, **variables).stdout[:6] == "metric"
+    assert run("evaluate", "mrr", "-r", "lists.csv", *typed, env=variables).stdout[:6] == "metric"

@@ -6,25 +6,14 @@ import json
 from pathlib import Path
 
 import pandas as pd
-import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from sqlmetrics.cli.commands import main
-from tests.support.conventions import FIVE_USERS, exactly
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> list[str]:
-    paths = {"-r": tmp_path / "lists.parquet", "-i": tmp_path / "truth.parquet"}
-    for path, table in zip(paths.values(), FIVE_USERS.values(), strict=True):
-        table.to_parquet(path)
-    return [*(str(part) for pair in paths.items() for part in pair), "--no-check"]
+from tests.support.command_line import run
+from tests.support.conventions import exactly
 
 
 def identify(*arguments: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, ["identify", *arguments])
-    assert result.exit_code == code, result.output
-    return result
+    return run("identify", *arguments, code=code)
 
 
 def test_matches_as_json(files: list[str]) -> None:

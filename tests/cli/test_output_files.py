@@ -15,12 +15,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import DataError
 from sqlmetrics.files import whole_file
+from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
 from tests.support.paths import DATA
 from tests.support.processes import PATIENCE
@@ -42,12 +41,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
-
-
-def run(*arguments: str | Path, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result
 
 
 # ---------------------------------------------------------------- temporary directories

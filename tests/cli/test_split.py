@@ -15,12 +15,11 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import DataError, SqlmetricsError, UsageError
 from sqlmetrics.sql.dialects import DIALECTS
+from tests.support.command_line import run
 
 COLUMNS = ["user_id", "item_id", "timestamp"]
 # user, item and time of each event, in the order of time of every user
@@ -304,21 +303,19 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_the_command(file: str) -> None:
     rule = ["--by", "time", "--at", "9", "--drop", "cold_users,seen", "--core", "1,1"]
-    done = CliRunner().invoke(main, ["split", file, *rule, "-o", "out"])
-    assert (done.exit_code, done.stderr) == (0, "")
+    done = run("split", file, *rule, "-o", "out")
+    assert done.stderr == ""
     assert written(Path("out"))[1] == events_of("u1d9 u3a10")
     assert "cold_items,1\n" in done.stdout
-    again = CliRunner().invoke(main, ["split", file, *rule, "-o", "out"])
-    assert (again.exit_code, "--force" in again.stderr) == (1, True)
+    assert "--force" in run("split", file, *rule, "-o", "out", code=1).stderr
 
 
 @pytest.mark.parametrize(("rule", "_"), RULES, ids=str)
 def test_printed_statements_give_the_same_rows(rule: dict[str, Any], _: str, file: str) -> None:
     sm.split(file, "out", **rule, drop="seen")
     options = [part for name, value in rule.items() for part in (f"--{name}", str(value))]
-    done = CliRunner().invoke(main, ["sql", "split", file, *options, "--drop", "seen"])
-    assert done.exit_code == 0, done.stderr
-    statements = [text for text in done.stdout.split(";\n") if text.strip()]
+    printed = run("sql", "split", file, *options, "--drop", "seen").stdout
+    statements = [text for text in printed.split(";\n") if text.strip()]
     rows = [sorted(duckdb.sql(text).fetchall()) for text in statements]
     assert rows == list(written(Path("out")))
 
@@ -328,9 +325,7 @@ def test_statements_for_warehouses(dialect: str) -> None:
     for rule in (["--by", "last=1"], ["--by", "time", "--share", "0.2", "--drop", "cold_items"],
                  ["--by", "users", "--share", "0.2"]):  # fmt: skip
         asked = ["sql", "split", "--interactions-table", "a.events", *rule, "--dialect", dialect]
-        done = CliRunner().invoke(main, asked)
-        assert done.exit_code == 0, done.stderr
-        assert done.stdout.startswith("-- history\n")
+        assert run(*asked).stdout.startswith("-- history\n")
 
 
 WRONG: list[tuple[list[str], str]] = [
@@ -345,6 +340,4 @@ WRONG: list[tuple[list[str], str]] = [
 
 @pytest.mark.parametrize(("words", "message"), WRONG)
 def test_wrong_command_lines(words: list[str], message: str, file: str) -> None:  # noqa: ARG001
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 2
-    assert message in done.stderr
+    assert message in run(*words, code=2).stderr

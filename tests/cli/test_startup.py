@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from importlib import resources
 
 from tests.support.paths import DATA
 
@@ -62,7 +61,3 @@ def test_an_evaluation_needs_no_data_frame() -> None:
     asked += ["coverage@10", "--format"]
     found = loaded(_RUN, ([*asked, "csv"], {}), ([*asked, "json", "--by", "activity"], {}))
     assert found == {"click", "duckdb", "jinja2", "sqlglot"}
-
-
-def test_the_package_says_that_it_is_typed() -> None:
-    assert resources.files("sqlmetrics").joinpath("py.typed").is_file()

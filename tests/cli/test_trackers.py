@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
 
-from sqlmetrics.cli.commands import main
 from sqlmetrics.cli.markdown import in_cell, inline
 from sqlmetrics.texts.terminal import one_line
+from tests.support.command_line import run
 from tests.support.paths import ROOT
 
 LISTS = "user_id,item_id,rank\n1,11,1\n1,12,2\n2,12,1\n2,11,2\n"
@@ -29,12 +28,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("lists.csv").write_text(LISTS, encoding="utf-8")
     Path("truth.csv").write_text("user_id,item_id,city\n1,11,A|B\n2,11,<b>\n", encoding="utf-8")
     return tmp_path
-
-
-def run(*arguments: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exit_code == code, result.output
-    return result
 
 
 def test_values_for_trackers() -> None:

@@ -6,9 +6,8 @@ import json
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
 
-from sqlmetrics.cli.commands import main as cli
+from tests.support.command_line import run
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +21,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return ["-r", str(lists), "-i", str(truth), "--items", str(items)]
 
 
-def run(tables: list[str], *arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["user", *arguments, *tables])
-
-
 def test_one_user(tables: list[str]) -> None:
-    result = run(tables, "1", "recall@2", "--show", "title", "--format", "markdown")
-    assert result.exit_code == 0, result.stderr
+    result = run("user", "1", "recall@2", "--show", "title", "--format", "markdown", *tables)
     assert result.stdout == (
         "\n## user_id 1\n\n"
         "\n### list\n\n"
@@ -48,7 +42,7 @@ def test_one_user(tables: list[str]) -> None:
 
 
 def test_json(tables: list[str]) -> None:
-    found = json.loads(run(tables, "1", "recall@2", "--format", "json").stdout)
+    found = json.loads(run("user", "1", "recall@2", "--format", "json", *tables).stdout)
     assert found["user"] == {"user_id": 1}
     assert [row["item_id"] for row in found["list"]] == [10, 20, 30]
     assert found["missed"] == [{"item_id": 40, "rank": None}]
@@ -56,7 +50,7 @@ def test_json(tables: list[str]) -> None:
 
 
 def test_whole_lists_without_a_cutoff(tables: list[str]) -> None:
-    text = run(tables, "1", "recall", "recall@1").stdout
+    text = run("user", "1", "recall", "recall@1", *tables).stdout
     assert "more item" not in text
     assert len([line for line in text.splitlines() if line.startswith(("│", " "))]) >= 3
 
@@ -65,36 +59,33 @@ def test_ids_of_warehouses_keep_their_zeros() -> None:
     named = ["--recommendations-table", "a.recs", "--interactions-table", "a.clicks"]
     for word, condition in (("7", "user_id = 7"), ("007", "user_id = '007'")):
         arguments = ["user", word, "recall@2", "--sql", "--dialect", "bigquery", *named]
-        assert condition in CliRunner().invoke(cli, arguments).stdout
+        assert condition in run(*arguments).stdout
 
 
 def test_statements_for_a_warehouse_need_names(tables: list[str]) -> None:
-    result = run(tables, "1", "recall@2", "--sql", "--dialect", "bigquery")
-    assert result.exit_code == 2
+    result = run("user", "1", "recall@2", "--sql", "--dialect", "bigquery", *tables, code=2)
     assert "bigquery cannot read" in result.stderr
 
 
 def test_the_best_and_the_worst(tables: list[str]) -> None:
-    worst = run(tables, "--worst", "1", "recall@2").stdout
+    worst = run("user", "--worst", "1", "recall@2", *tables).stdout
     assert "user_id 1" in worst
     assert "user_id 2" not in worst
-    best = run(tables, "--best", "1", "recall@2").stdout
+    best = run("user", "--best", "1", "recall@2", *tables).stdout
     assert "user_id 2" in best
     assert "user_id 1" not in best
-    both = json.loads(run(tables, "--best", "5", "recall@2", "--format", "json").stdout)
+    both = json.loads(run("user", "--best", "5", "recall@2", "--format", "json", *tables).stdout)
     assert [one["user"]["user_id"] for one in both] == [2, 1]
 
 
 def test_statements(tables: list[str]) -> None:
-    text = run(tables, "1", "recall@2", "--sql").stdout
+    text = run("user", "1", "recall@2", "--sql", *tables).stdout
     parts = ["-- list", "-- missed", "-- values"]
     assert [line for line in text.splitlines() if line in parts] == parts
     assert "WHERE ranked.user_id = 1" in text
     named = ["--recommendations-table", "a.recs", "--interactions-table", "a.clicks"]
-    printed = CliRunner().invoke(
-        cli, ["user", "1", "recall@2", "--sql", "--dialect", "bigquery", *named]
-    )
-    assert "a.recs" in printed.stdout, printed.stderr
+    printed = run("user", "1", "recall@2", "--sql", "--dialect", "bigquery", *named)
+    assert "a.recs" in printed.stdout
 
 
 @pytest.mark.parametrize(
@@ -110,7 +101,6 @@ def test_statements(tables: list[str]) -> None:
     ],
 )
 def test_what_is_refused(tables: list[str], arguments: list[str], message: str) -> None:
-    result = run(tables, *arguments)
-    assert result.exit_code == 2
+    result = run("user", *arguments, *tables, code=2)
     assert message in result.stderr
     assert result.stdout == ""

@@ -10,10 +10,9 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main as cli
+from tests.support.command_line import run
 from tests.support.pages import shell_output
 from tests.support.paths import EXAMPLES, ROOT
 
@@ -95,8 +94,7 @@ def test_the_workflow_judges_the_new_lists(
             re.sub("=.*", f"={lists.pop()}", one) if one.startswith(("live=", "new=")) else one
             for one in arguments
         ]
-    done = CliRunner().invoke(cli, [command, *arguments, "--format", "github", "--no-check"])
-    assert done.exit_code == code, done.output
+    run(command, *arguments, "--format", "github", "--no-check", code=code)
 
 
 def test_the_nightly_job_keeps_a_history(tmp_path: Path) -> None:

@@ -14,15 +14,14 @@ import duckdb
 import pandas as pd
 import pytest
 import sqlglot
-from click.testing import CliRunner
 from pandas.testing import assert_frame_equal
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Stage
 from sqlmetrics.sql.dialects import DIALECTS
+from tests.support.command_line import run
 from tests.support.dbt_packages import (
     build,
     models_of,
@@ -606,8 +605,7 @@ def test_the_command_writes_it_and_is_in_its_readme(
         "--column", "recommendations.score=prediction", "--by", "activity",
         "--history-table", "analytics.history", "--set", "ties=item_desc",
     ]  # fmt: skip
-    result = CliRunner().invoke(cli, arguments)
-    assert result.exit_code == 0, result.output
+    result = run(*arguments)
     files = contents(tmp_path / "package")
     assert sorted(result.stdout.splitlines()) == [f"package/{name}" for name in files]
     readme = files["README.md"]
@@ -619,9 +617,7 @@ def test_the_command_writes_it_and_is_in_its_readme(
         in_results = f"models/results/{name}.sql" in files
         assert (f"`{name}`" in readme) == (in_results or f"tests/{name}.sql" in files), name
     assert "prediction" in files["models/inputs/sqlmetrics_recommendations.sql"]
-    result = CliRunner().invoke(cli, arguments)
-    assert result.exit_code == 1
-    assert "--force" in result.stderr
+    assert "--force" in run(*arguments, code=1).stderr
 
 
 def test_what_the_command_cannot_write_is_said(tmp_path: Path) -> None:
@@ -634,7 +630,5 @@ def test_what_the_command_cannot_write_is_said(tmp_path: Path) -> None:
         (["--recommendations-table", "recs; DROP"], "is not a table name"),
         (["--recommendations-table", "{{ ref('x') }}, secrets {{ '' }}"], "is not a table name"),
     ]:
-        result = CliRunner().invoke(cli, [*arguments, *more])
-        assert result.exit_code == 2, result.output
-        assert message in result.stderr
+        assert message in run(*arguments, *more, code=2).stderr
         assert not folder.exists()

@@ -16,16 +16,15 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import UsageError
 from sqlmetrics.export.duckdb_macros import Macros
 from sqlmetrics.export.duckdb_macros import script as script_of
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import template_root
 from tests.support.calls import no_propensities_expected
+from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
 from tests.support.paths import ROOT
 from tests.support.processes import PATIENCE
@@ -461,22 +460,15 @@ def test_the_script_is_readable() -> None:
 
 def test_command_line(tmp_path: Path) -> None:
     path = tmp_path / "sqlmetrics.sql"
-    runner = CliRunner()
-    printed = runner.invoke(main, ["macros", "ndcg", "coverage"])
-    assert printed.exit_code == 0
-    assert printed.stdout == script(["ndcg", "coverage"])
+    assert run("macros", "ndcg", "coverage").stdout == script(["ndcg", "coverage"])
     arguments = ["macros", "ndcg", "--convention", "recbole", "--set", "ties=item_desc"]
     arguments += ["-o", str(path)]
-    assert runner.invoke(main, arguments).exit_code == 0
+    run(*arguments)
     expected = script(["ndcg"], convention="recbole", settings={"ties": "item_desc"})
     assert path.read_text(encoding="utf-8") == expected
-    again = runner.invoke(main, arguments)
-    assert again.exit_code == 1
-    assert "--force" in again.stderr
-    assert runner.invoke(main, [*arguments, "--force"]).exit_code == 0
-    refused = runner.invoke(main, ["macros", "--convention", "all"])
-    assert refused.exit_code == 2
-    assert "all stands for several" in refused.stderr
+    assert "--force" in run(*arguments, code=1).stderr
+    run(*arguments, "--force")
+    assert "all stands for several" in run("macros", "--convention", "all", code=2).stderr
 
 
 def shown(page: str) -> list[tuple[str, list[list[str]]]]:
@@ -512,9 +504,7 @@ def piped() -> str:
     page = (ROOT / "docs" / "how-to" / "shell.md").read_text(encoding="utf-8")
     block = re.search(r"<!-- piped -->\n```sh\nsqlmetrics (.*?) \| duckdb\n```", page, re.DOTALL)
     assert block is not None
-    result = CliRunner().invoke(main, shlex.split(block[1]))
-    assert result.exit_code == 0
-    return result.stdout
+    return run(*shlex.split(block[1])).stdout
 
 
 def test_the_statement_of_the_page_gives_what_a_macro_gives(

@@ -276,76 +276,63 @@ def test_wrong_arguments_are_named(
         getattr(of_duckdb, metric)(**arguments)
 
 
-@pytest.mark.parametrize(
-    ("threshold", "problem"), [(0.4, None), (0.6, "recall@1 is less than 0.6")]
-)
-def test_a_low_value_is_found(of_duckdb: Any, threshold: float, problem: str | None) -> None:
-    # recall@1 of user 1 is 1, of user 2 it is 0
-    lists = "(VALUES (1, 'a', 1), (2, 'a', 1)) AS lists (user_id, item_id, rank)"
-    truth = "(VALUES (1, 'a'), (2, 'b')) AS truth (user_id, item_id)"
-    text = of_duckdb.test_recall_at_least(lists, truth, cutoff=1, threshold=threshold)
-    assert duckdb.sql(text).fetchall() == ([] if problem is None else [(problem, 0.5, 2)])
-
-
-@pytest.mark.parametrize(("threshold", "n_found"), [(3, 0), (1, 1)])
-def test_a_high_value_is_found(of_duckdb: Any, threshold: float, n_found: int) -> None:
-    lists = "(VALUES (1, 'a', 1), (1, 'b', 2)) AS lists (user_id, item_id, rank)"
-    truth = "(VALUES (1, 'b')) AS truth (user_id, item_id)"
-    text = of_duckdb.test_first_rank_at_most(lists, truth, cutoff=5, threshold=threshold)
-    assert len(duckdb.sql(text).fetchall()) == n_found
-
-
-def test_an_undefined_value_is_found(of_duckdb: Any) -> None:
-    lists = "(VALUES (1, 'a', 1)) AS lists (user_id, item_id, rank)"
-    truth = "(VALUES (1, 'b')) AS truth (user_id, item_id)"
-    text = of_duckdb.test_first_rank_at_most(lists, truth, cutoff=5, threshold=9)
-    assert duckdb.sql(text).fetchall() == [("first_rank@5 is more than 9", None, 0)]
+# of two users, one has the only item of the list; rank 2; a list without a hit
+HALF = ("(1, 'a', 1), (2, 'a', 1)", "(1, 'a'), (2, 'b')")
+SECOND, NO_HIT = ("(1, 'a', 1), (1, 'b', 2)", "(1, 'b')"), ("(1, 'a', 1)", "(1, 'b')")
 
 
 @pytest.mark.parametrize(
-    ("rows", "arguments", "problems"),
+    ("test", "rows", "cutoff", "threshold", "found"),
     [
-        ("(1, 'a', 1), (1, 'b', 2), (2, 'a', 1)", {}, []),
-        ("(1, 'a', 1), (1, 'b', 3)", {}, [("lists whose ranks", 1)]),
-        ("(1, 'a', 1), (1, 'b', 1), (2, 'a', 2)", {}, [("lists whose ranks", 2)]),
-        ("(1, 'a', 1), (1, 'b', 1.5), (1, 'c', 3)", {}, [("rows whose rank", 1)]),
-        ("(1, 'a', 0), (1, 'b', 1)", {}, [("lists whose ranks", 1), ("rows whose rank", 1)]),
-        ("(1, 'a', 1), (1, 'a', 2)", {}, [("items that are repeated", 1)]),
-        ("(1, 'a', 1), (NULL, 'a', 1), (2, NULL, 1)", {}, [("rows without user", 2)]),
-        ("(1, 'a', 7), (1, 'b', 7)", {"score_column": "rank"}, []),
-        ("(1, 'a', 7), (1, 'b', NULL)", {"score_column": "rank"}, [("rows without a score", 1)]),
+        ("recall_at_least", HALF, 1, 0.4, []),
+        ("recall_at_least", HALF, 1, 0.6, [("recall@1 is less than 0.6", 0.5, 2)]),
+        ("first_rank_at_most", SECOND, 5, 3, []),
+        ("first_rank_at_most", SECOND, 5, 1, [("first_rank@5 is more than 1", 2, 1)]),
+        ("first_rank_at_most", NO_HIT, 5, 9, [("first_rank@5 is more than 9", None, 0)]),
     ],
 )
-def test_invalid_lists_are_found(
-    of_duckdb: Any, rows: str, arguments: dict[str, str], problems: list[tuple[str, int]]
+def test_values_beyond_a_threshold_are_found(
+    of_duckdb: Any, test: str, rows: tuple[str, str], cutoff: int, threshold: float, found: Any
 ) -> None:
-    lists = f"(VALUES {rows}) AS lists (user_id, item_id, rank)"
-    found = duckdb.sql(of_duckdb.test_valid_recommendations(lists, **arguments)).fetchall()
+    lists = f"(VALUES {rows[0]}) AS lists (user_id, item_id, rank)"
+    truth = f"(VALUES {rows[1]}) AS truth (user_id, item_id)"
+    text = getattr(of_duckdb, f"test_{test}")(lists, truth, cutoff=cutoff, threshold=threshold)
+    assert duckdb.sql(text).fetchall() == found
+
+
+OF_LISTS = ("valid_recommendations", {})
+OF_SCORES = ("valid_recommendations", {"score_column": "rank"})
+OF_TRUTH = ("valid_interactions", {"relevance_column": "rank"})
+
+
+@pytest.mark.parametrize(
+    ("table", "rows", "problems"),
+    [
+        (OF_LISTS, "(1, 'a', 1), (1, 'b', 2), (2, 'a', 1)", []),
+        (OF_LISTS, "(1, 'a', 1), (1, 'b', 3)", [("lists whose ranks", 1)]),
+        (OF_LISTS, "(1, 'a', 1), (1, 'b', 1), (2, 'a', 2)", [("lists whose ranks", 2)]),
+        (OF_LISTS, "(1, 'a', 1), (1, 'b', 1.5), (1, 'c', 3)", [("rows whose rank", 1)]),
+        (OF_LISTS, "(1, 'a', 0), (1, 'b', 1)", [("lists whose ranks", 1), ("rows whose rank", 1)]),
+        (OF_LISTS, "(1, 'a', 1), (1, 'a', 2)", [("items that are repeated", 1)]),
+        (OF_LISTS, "(1, 'a', 1), (NULL, 'a', 1), (2, NULL, 1)", [("rows without user", 2)]),
+        (OF_SCORES, "(1, 'a', 7), (1, 'b', 7)", []),
+        (OF_SCORES, "(1, 'a', 7), (1, 'b', NULL)", [("rows without a score", 1)]),
+        (OF_TRUTH, "(1, 'a', 1), (1, 'b', 0)", []),
+        (OF_TRUTH, "(1, 'a', 1), (1, 'a', 2)", [("items that are repeated", 1)]),
+        (OF_TRUTH, "(1, NULL, 1)", [("rows without user", 1)]),
+        (OF_TRUTH, "(1, 'a', NULL)", [("rows without relevance", 1)]),
+    ],
+)
+def test_invalid_rows_are_found(
+    of_duckdb: Any, table: tuple[str, dict[str, str]], rows: str, problems: list[tuple[str, int]]
+) -> None:
+    test, arguments = table
+    given = f"(VALUES {rows}) AS given (user_id, item_id, rank)"
+    found = duckdb.sql(getattr(of_duckdb, f"test_{test}")(given, **arguments)).fetchall()
     assert [(problem[: len(known)], n) for (problem, n), (known, _) in zip(
         sorted(found), problems, strict=True
     )] == problems  # fmt: skip
     assert all(": " in problem for problem, _ in found)  # what to do
-
-
-@pytest.mark.parametrize(
-    ("rows", "problems"),
-    [
-        ("(1, 'a', 1), (1, 'b', 0)", []),
-        ("(1, 'a', 1), (1, 'a', 2)", [("items that are repeated", 1)]),
-        ("(1, NULL, 1)", [("rows without user", 1)]),
-        ("(1, 'a', NULL)", [("rows without relevance", 1)]),
-    ],
-)
-def test_invalid_interactions_are_found(
-    of_duckdb: Any, rows: str, problems: list[tuple[str, int]]
-) -> None:
-    truth = f"(VALUES {rows}) AS truth (user_id, item_id, grade)"
-    found = duckdb.sql(
-        of_duckdb.test_valid_interactions(truth, relevance_column="grade")
-    ).fetchall()
-    assert [(problem[: len(known)], n) for (problem, n), (known, _) in zip(
-        sorted(found), problems, strict=True
-    )] == problems  # fmt: skip
 
 
 @pytest.mark.parametrize("test", ["valid_recommendations", "valid_interactions"])

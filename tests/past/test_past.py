@@ -14,12 +14,12 @@ from xml.etree import ElementTree
 import duckdb
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
 from sqlmetrics.past import place as places
 from sqlmetrics.stats.gates import EVALUATION, parse_gate
+from tests.support.command_line import run
 
 PLACES = ["m.duckdb:results", "results/"]
 
@@ -254,7 +254,7 @@ def test_a_chart_of_a_trend(suffix: str) -> None:
         sm.append(result_of(rows, started=f"{moment}T02:00:00+00:00"), PLACES[0])
     file = f"trend.{suffix}"
     asked = ["trend", PLACES[0], "recall@2", "--plot", file]
-    assert CliRunner().invoke(main, asked).exit_code == 0
+    run(*asked)
     content = Path(file).read_bytes()
     if suffix == "svg":
         texts = {"".join(part.itertext()) for part in ElementTree.fromstring(content).iter()}
@@ -263,16 +263,13 @@ def test_a_chart_of_a_trend(suffix: str) -> None:
         assert content.startswith(b"\x89PNG")
     else:
         assert b"pop & co" in content
-    again = CliRunner().invoke(main, asked)
-    assert again.exit_code == 1
-    assert "exists" in again.stderr
+    assert "exists" in run(*asked, code=1).stderr
     assert Path(file).read_bytes() == content
-    assert CliRunner().invoke(main, [*asked, "--force"]).exit_code == 0
+    run(*asked, "--force")
 
 
 def test_a_chart_of_another_format() -> None:
-    result = CliRunner().invoke(main, ["trend", PLACES[0], "recall@2", "--plot", "trend.pdf"])
-    assert result.exit_code == 2
+    result = run("trend", PLACES[0], "recall@2", "--plot", "trend.pdf", code=2)
     assert "trend.pdf: a chart is written as .html, .png, .svg" in result.stderr
 
 
@@ -322,28 +319,26 @@ LISTS = pd.DataFrame({"user_id": [1, 1, 2, 2], "item_id": [1, 2, 3, 4], "rank": 
 TRUTH = pd.DataFrame({"user_id": [1, 2], "item_id": [1, 9]})
 
 
-def run(*arguments: str, code: int = 0) -> Result:
+def evaluated(*arguments: str, code: int = 0) -> Result:
     LISTS.to_parquet("recs.parquet")
     TRUTH.to_parquet("test.parquet")
     given = ["-r", "recs.parquet", "-i", "test.parquet", "--no-check"]
-    result = CliRunner().invoke(main, ["evaluate", *arguments, *given])
-    assert result.exit_code == code, result.output
-    return result
+    return run("evaluate", *arguments, *given, code=code)
 
 
 APPEND = ["recall@2", "-o", PLACES[0], "--append"]
 
 
 def test_the_command_appends_and_shows_the_trend() -> None:
-    run(*APPEND, "map@2", "--tag", "date=2026-11-26", "--per-user")
-    run(*APPEND, "map@2", "--tag", "date=2026-11-27", "--per-user")
-    shown = CliRunner().invoke(main, ["trend", PLACES[0], "recall@2", "--format", "csv"])
+    evaluated(*APPEND, "map@2", "--tag", "date=2026-11-26", "--per-user")
+    evaluated(*APPEND, "map@2", "--tag", "date=2026-11-27", "--per-user")
+    shown = run("trend", PLACES[0], "recall@2", "--format", "csv")
     frame = pd.read_csv(io.StringIO(shown.stdout))
     assert [*frame["tags"]] == ["date=2026-11-26", "date=2026-11-27"]
     assert [*frame["value"]] == [0.5, 0.5]  # user 1 of two users has a hit
     assert frame["n_both"].iloc[1] == 2
     assert frame["change_high"].iloc[1] == pytest.approx(0, abs=1e-12)  # the same values
-    shown = CliRunner().invoke(main, ["trend", PLACES[0], "recall@2", "--format", "table"])
+    shown = run("trend", PLACES[0], "recall@2", "--format", "table")
     assert shown.stdout.startswith("▁▁ 0.5 to 0.5\n")
 
 
@@ -360,7 +355,7 @@ def test_the_command_appends_and_shows_the_trend() -> None:
     ],
 )
 def test_wrong_options(arguments: list[str], text: str) -> None:
-    assert text in run("recall@2", *arguments, code=2).stderr
+    assert text in evaluated("recall@2", *arguments, code=2).stderr
     assert not Path("m.duckdb").exists()
 
 
@@ -369,18 +364,18 @@ def test_gates_against_the_past() -> None:
 
     The value 0.5 is below 0.8 - 2 · 0.1414 = 0.5172, and not below 0.8 - 3 · 0.1414 = 0.3757.
     """
-    run(*APPEND)  # for the fingerprint of the settings
+    evaluated(*APPEND)  # for the fingerprint of the settings
     with duckdb.connect("m.duckdb") as connection:
         connection.execute("UPDATE results SET value = 0.9")
         connection.execute("INSERT INTO results SELECT * REPLACE ('2' AS run_id, 0.7 AS value) "
                            "FROM results")  # fmt: skip
-    one = run(*APPEND, "--fail-if", "recall@2 < mean(2) - 2 std(2)", code=3)
+    one = evaluated(*APPEND, "--fail-if", "recall@2 < mean(2) - 2 std(2)", code=3)
     assert "recall@2: value 0.5 is below 0.517157" in one.stderr
     with duckdb.connect("m.duckdb") as connection:  # the row is kept although the gate failed
         assert connection.execute("SELECT count(*) FROM results").fetchone() == (3,)
         connection.execute("DELETE FROM results WHERE value = 0.5")
-    run(*APPEND, "--fail-if", "recall@2 < mean(2) - 3*std(2)")
-    too_few = run(*APPEND, "--fail-if", "recall@2 < mean(7) + 1")
+    evaluated(*APPEND, "--fail-if", "recall@2 < mean(2) - 3*std(2)")
+    too_few = evaluated(*APPEND, "--fail-if", "recall@2 < mean(7) + 1")
     assert "is not judged for 1 row, e.g. recall@2: the history has fewer than 7" in too_few.stderr
 
 

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 import sqlmetrics as sm
+from sqlmetrics.report import page as laid_out
 from sqlmetrics.report.analysis import Question, Study
 from tests.support.calls import studied
 from tests.support.evaluators import Evaluator
+from tests.support.report_html import BUNDLE
 from tests.support.reports import FAIR, GOOD, METRICS, RECOMMENDED, TABLES, TRUTH, TWO, K
 
 
@@ -32,3 +34,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         frame.to_parquet(folder / f"{name}.parquet")
     lists = [f"-r{name}={folder}/{name}.parquet" for name in TWO]
     return ["report", "precision@4", *lists, f"-i{folder}/truth.parquet"]
+
+
+@pytest.fixture
+def bundle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the scripts of Vega, which take seconds to bundle, by a short text."""
+    monkeypatch.setattr(laid_out, "_vega", lambda: laid_out._script(BUNDLE))

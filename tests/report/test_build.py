@@ -17,12 +17,9 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
-from sqlmetrics.report import page as laid_out
 from sqlmetrics.report.analysis import Question, Study
 from sqlmetrics.report.build import _leaderboard
 from sqlmetrics.report.content import Content
@@ -32,8 +29,9 @@ from sqlmetrics.report.figures.kind import plotted
 from sqlmetrics.report.summary import of_metrics, result
 from sqlmetrics.stats.decisions import ATTRIBUTE
 from tests.support.calls import studied
+from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
-from tests.support.report_html import BUNDLE, Read
+from tests.support.report_html import Read
 from tests.support.reports import (
     FAIR,
     GOOD,
@@ -514,49 +512,35 @@ def test_altair_is_missing(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
 # ---------------------------------------------------------------- files
 
 
-@pytest.fixture
-def bundle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the scripts of Vega, which take seconds to bundle, by a short text."""
-    monkeypatch.setattr(laid_out, "_vega", lambda: laid_out._script(BUNDLE))
-
-
 @pytest.mark.usefixtures("bundle")
 def test_the_command(files: list[str], tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     more = ["--title", "A & B", "--no-examples", "--primary", "precision", "--alpha", "0.1"]
-    result = CliRunner().invoke(main, [*files, "-o", str(path), *more])
-    assert result.exit_code == 0, result.output
+    run(*files, "-o", path, *more)
     written = path.read_text(encoding="utf-8")
     assert Read(written).texts.count("A & B") == 2  # title and heading
     assert "p ≥ 0.1" in written
     assert not re.search(r"user_id = \d", written)
     assert list(tmp_path.iterdir()) == [path]
 
-    result = CliRunner().invoke(main, [*files, "-o", str(path)])
-    assert result.exit_code != 0
-    assert "exists" in result.output
+    assert "exists" in run(*files, "-o", path, code=1).output
     assert path.read_text(encoding="utf-8") == written
 
-    result = CliRunner().invoke(main, [*files, "-o", str(path), "--force", "--by", "nonsense"])
-    assert result.exit_code != 0
-    assert "unknown column or slice 'nonsense'" in result.output
+    refused = run(*files, "-o", path, "--force", "--by", "nonsense", code=2)
+    assert "unknown column or slice 'nonsense'" in refused.output
     assert path.read_text(encoding="utf-8") == written
 
-    result = CliRunner().invoke(main, [*files, "-o", str(path), "--force", *more])
-    assert result.exit_code == 0, result.output
+    run(*files, "-o", path, "--force", *more)
     assert path.read_text(encoding="utf-8") == written  # the same file each time
 
-    result = CliRunner().invoke(main, [*files, "-o", str(path), "--force"])
-    assert result.exit_code == 0, result.output
+    run(*files, "-o", path, "--force")
     assert re.search(r"user_id = \d", path.read_text(encoding="utf-8"))
     assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("name", ["report", "report.pdf", "report.html.gz", "html", ".html"])
 def test_names_of_files_that_are_no_pages(files: list[str], tmp_path: Path, name: str) -> None:
-    result = CliRunner().invoke(main, [*files, "-o", str(tmp_path / name)])
-    assert result.exit_code == 2
-    assert "ends in .html" in result.output
+    assert "ends in .html" in run(*files, "-o", tmp_path / name, code=2).output
     assert not list(tmp_path.iterdir())
 
 

@@ -18,13 +18,7 @@ import pytest
 
 from sqlmetrics.errors import UsageError
 from sqlmetrics.report import page as laid_out
-from tests.support.report_html import BUNDLE, HOSTILE, Read, content
-
-
-@pytest.fixture
-def bundle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the scripts of Vega, which take seconds to bundle, by a short text."""
-    monkeypatch.setattr(laid_out, "_vega", lambda: laid_out._script(BUNDLE))
+from tests.support.report_html import HOSTILE, Read, content
 
 
 @pytest.fixture

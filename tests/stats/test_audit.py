@@ -16,12 +16,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.errors import DataError, GateError, SqlmetricsWarning, UsageError
 from sqlmetrics.stats.decisions import ATTRIBUTE
+from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
 
 # values, and the other columns, of ppi-python 0.2.3: see make_ppi.py
@@ -296,18 +295,14 @@ def test_the_command_line(tmp_path: Path) -> None:
     tables = ["-r", f"{tmp_path}/lists.csv", "-i", f"{tmp_path}/labels.csv", "--no-check"]
     arguments = [METRIC, *tables, "--audit", f"{tmp_path}/people.csv", "--set",
                  "audience=recommended"]  # fmt: skip
-    run = CliRunner().invoke(cli, ["evaluate", *arguments, "--format", "json"])
-    assert run.exit_code == 0, run.output
-    (row,) = json.loads(run.stdout)
+    result = run("evaluate", *arguments, "--format", "json")
+    (row,) = json.loads(result.stdout)
     assert row["value"] == pytest.approx(case["value"], rel=1e-12)
     note = f"labels alone {np.mean(case['labels']):.3f}, people alone {np.mean(case['people']):.3f}"
-    assert note in run.stderr
+    assert note in result.stderr
     record = tmp_path / "record.json"
-    assert CliRunner().invoke(cli, ["evaluate", *arguments, "--record", str(record)]).exit_code == 0
-    again = CliRunner().invoke(
-        cli, ["evaluate", "--from-record", str(record), "--trust-record", "--format", "json"]
-    )
-    assert again.exit_code == 0, again.output
+    run("evaluate", *arguments, "--record", record)
+    again = run("evaluate", "--from-record", record, "--trust-record", "--format", "json")
     (repeated,) = json.loads(again.stdout)
     assert repeated == pytest.approx(row)
 

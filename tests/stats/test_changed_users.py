@@ -8,10 +8,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
 
-from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import UsageError
+from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
 
 # ranks of the relevant item 1 by user: reciprocal ranks and differences
@@ -113,14 +112,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     ]
 
 
-def run(tables: list[str], *arguments: str) -> Result:
-    return CliRunner().invoke(main, ["compare", *arguments, *tables])
-
-
 def test_a_table_has_the_lists_of_both_models(tables: list[str]) -> None:
-    result = run(tables, "mrr@2", "--worst", "1", "--format", "table")
-    assert result.exit_code == 0, result.stderr
-    text = result.stdout
+    text = run("compare", "mrr@2", "--worst", "1", "--format", "table", *tables).stdout
     assert text.index("-0.5000") < text.index("user_id 1\n") < text.index("list of live")
     assert "list of new" in text
     assert "user_id 4" not in text
@@ -128,18 +121,19 @@ def test_a_table_has_the_lists_of_both_models(tables: list[str]) -> None:
 
 
 def test_ids_can_be_left_out(tables: list[str]) -> None:
-    result = run(tables, "mrr", "--worst", "2", "--no-examples", "--format", "table")
-    assert result.exit_code == 0, result.stderr
-    assert "user_id" not in result.stdout
-    assert "list of" not in result.stdout
-    assert result.stdout.count("-0.5000") == 2
+    text = run(
+        "compare", "mrr", "--worst", "2", "--no-examples", "--format", "table", *tables
+    ).stdout
+    assert "user_id" not in text
+    assert "list of" not in text
+    assert text.count("-0.5000") == 2
 
 
 def test_all_users_go_to_a_file(tables: list[str], tmp_path: Path) -> None:
     target = tmp_path / "diff.parquet"
-    assert run(tables, "mrr", "--worst", "all", "-o", str(target)).exit_code == 0
+    run("compare", "mrr", "--worst", "all", "-o", target, *tables)
     assert pd.read_parquet(target)["user_id"].tolist() == [1, 4, 3, 2]
-    found = json.loads(run(tables, "mrr", "--best", "5", "--format", "json").stdout)
+    found = json.loads(run("compare", "mrr", "--best", "5", "--format", "json", *tables).stdout)
     assert [row["user_id"] for row in found] == [2]
 
 
@@ -158,6 +152,4 @@ def test_all_users_go_to_a_file(tables: list[str], tmp_path: Path) -> None:
 def test_options_of_whole_comparisons_are_refused(
     tables: list[str], arguments: list[str], message: str
 ) -> None:
-    result = run(tables, "mrr", *arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
+    assert message in run("compare", "mrr", *arguments, *tables, code=2).stderr

@@ -277,19 +277,6 @@ def test_tea_tasting_finds_the_same_errors(given_metric: Path) -> None:
     assert_allclose(numbers, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_clusters_of_one_list_are_the_usual_intervals_but_for_student(given_metric: Path) -> None:
-    users = pd.DataFrame({"user_id": range(50), "own": [f"u{user}" for user in range(50)]})
-    lists = users[["user_id"]].assign(item_id=1, score=np.random.default_rng(5).random(50))
-    with Evaluator(lists, users=users, templates=given_metric) as evaluator:
-        plain = evaluator.evaluate("given").loc[0]
-        for cluster in ("own", "user_id"):
-            found = evaluator.evaluate("given", cluster=cluster).loc[0]
-            error = plain["std"] / 50**0.5
-            assert found["n_clusters"] == 50
-            ends = [found["ci_low"], found["ci_high"]]
-            assert_allclose(ends, interval(plain["value"], error, 50), rtol=1e-12)
-
-
 def test_a_large_mean_costs_no_digits(given_metric: Path) -> None:
     """Sums of squares, Σs² - 2mΣsn + m²Σn², would lose all digits of the error."""
     draw = np.random.default_rng(6)

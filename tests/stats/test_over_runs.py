@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import GateError, SqlmetricsWarning, UsageError
 from sqlmetrics.stats.decisions import ATTRIBUTE
 from sqlmetrics.stats.over_runs import over_runs
+from tests.support.command_line import run
 from tests.support.runs import FRAMES, IN_A_COLUMN, TRUTH, VALUES, evaluator, frame_of
 
 OF_RUNS = {  # means over users, of the table in support/runs.py
@@ -226,9 +225,7 @@ def test_the_command_line(tmp_path: Any) -> None:
     TRUTH.to_csv(tmp_path / "truth.csv", index=False)
     arguments = ["compare", "mrr", "-r", f"{tmp_path}/lists.csv", "-i", f"{tmp_path}/truth.csv"]
     arguments += ["--baseline", "a", "--no-check", "--format", "table"]
-    shown = CliRunner().invoke(main, [*arguments, "--over", "runs"])
-    assert shown.exit_code == 0, shown.output
-    text = " ".join(shown.stdout.split())
+    text = " ".join(run(*arguments, "--over", "runs").stdout.split())
     assert "Welch's t-test over runs, Holm-adjusted p < 0.05" in text
     assert "mrr, over runs: b is not significantly different from a" in text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,9 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
+from tests.support import command_line
 from tests.support.further_tables import CATALOG, EVERYTHING, Evaluator
 from tests.support.runs import (
     FRAMES,
@@ -186,10 +186,14 @@ def test_every_metric_has_the_mean_of_its_runs() -> None:
 # ---- results -------------------------------------------------------------------------------------
 
 
+ATTRIBUTES = {
+    "items": pd.DataFrame({"item_id": [HIT, *MISS], "category": [*"xyyy"]}),
+    "users": pd.DataFrame({"user_id": [1, 2, 3, 4], "country": [*"ppqq"]}),
+}
+
+
 def test_slices_of_items_and_resamples_work_with_runs() -> None:
-    items = pd.DataFrame({"item_id": [HIT, *MISS], "category": [*"xyyy"]})
-    users = pd.DataFrame({"user_id": [1, 2, 3, 4], "country": [*"ppqq"]})
-    with evaluator(items=items, users=users) as runs:
+    with evaluator(**ATTRIBUTES) as runs:
         of_items = runs.evaluate("mrr", by_item="category")
         resampled = runs.evaluate(
             ["mrr", "coverage@1"], by="country", ci="bootstrap", run_ci=True, resamples=20
@@ -204,10 +208,6 @@ def test_slices_of_items_and_resamples_work_with_runs() -> None:
     assert wilcoxon["n_users"].tolist() == [2, 2]
 
 
-ATTRIBUTES = {
-    "items": pd.DataFrame({"item_id": [HIT, *MISS], "category": [*"xyyy"]}),
-    "users": pd.DataFrame({"user_id": [1, 2, 3, 4], "country": [*"ppqq"]}),
-}
 BOOTSTRAP = {"ci": "bootstrap", "run_ci": True, "resamples": 20}
 
 
@@ -311,9 +311,7 @@ def write_files(folder: Path, models: Any) -> list[str]:
 
 
 def output(*arguments: str) -> str:
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
+    return command_line.run(*arguments).stdout
 
 
 def test_runs_by_column_dict_and_path(tmp_path: Path) -> None:
@@ -364,54 +362,46 @@ def test_records_of_runs(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: evaluator({"a": {1: FRAMES["a"][1], "1": FRAMES["a"][2]}}), "two runs have the"),
-        (lambda: evaluator({"a": {" ": FRAMES["a"][1]}}), "the name of a run is empty"),
-        (
-            lambda: evaluator({"a": {**FRAMES["a"], 4: FRAMES["a"][1][:0]}}).evaluate("mrr"),
-            "recommendations of a, run 4: the table is empty",
-        ),
-        (lambda: evaluator().report("mrr"), "single run of each model.*without the column run"),
-        (
-            lambda: evaluator(FRAMES, baseline="a").evaluate("unexpectedness"),
-            "several baseline lists",
-        ),
-        (
-            lambda: Evaluator(IN_A_COLUMN, TRUTH.assign(run=1)),
-            "interactions, column run: .*name it fold in both tables and make it part of the key",
-        ),
-        (
-            lambda: evaluator().compare("mrr", baseline="a", by="run"),
-            "means of users over all runs",
-        ),
-        (lambda: evaluator().leaderboard("mrr", by="run"), "means of users over all runs"),
-        (lambda: evaluator().evaluate("mrr", by="run", gap="ratio"), "gap compares groups of"),
-        (lambda: evaluator().evaluate("mrr", by="run", combinations=True), "omit run"),
-        (lambda: evaluator().evaluate("mrr", by_item="run"), "use by instead"),
-        (
-            lambda: evaluator().evaluate("mrr", by="run", fail_if="mrr std_runs > 1"),
-            "no means over runs.*rows are by run",
-        ),
-        (lambda: evaluator("s3://bucket/{run}.parquet"), "{run} works for local files only"),
-    ],
-    ids=[
-        "twice",
-        "blank",
-        "empty",
-        "report",
-        "baseline",
-        "interactions",
-        "compare",
-        "leaderboard",
-        "gap",
-        "combinations",
-        "by_item",
-        "gate",
-        "remote",
-    ],
-)
-def test_refusals(call: Any, message: str) -> None:
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "twice": (
+        lambda: evaluator({"a": {1: FRAMES["a"][1], "1": FRAMES["a"][2]}}), "two runs have the"
+    ),
+    "blank": (lambda: evaluator({"a": {" ": FRAMES["a"][1]}}), "the name of a run is empty"),
+    "empty": (
+        lambda: evaluator({"a": {**FRAMES["a"], 4: FRAMES["a"][1][:0]}}).evaluate("mrr"),
+        "recommendations of a, run 4: the table is empty",
+    ),
+    "report": (
+        lambda: evaluator().report("mrr"), "single run of each model.*without the column run"
+    ),
+    "baseline": (
+        lambda: evaluator(FRAMES, baseline="a").evaluate("unexpectedness"),
+        "several baseline lists",
+    ),
+    "interactions": (
+        lambda: Evaluator(IN_A_COLUMN, TRUTH.assign(run=1)),
+        "interactions, column run: .*name it fold in both tables and make it part of the key",
+    ),
+    "compare": (
+        lambda: evaluator().compare("mrr", baseline="a", by="run"),
+        "means of users over all runs",
+    ),
+    "leaderboard": (
+        lambda: evaluator().leaderboard("mrr", by="run"), "means of users over all runs"
+    ),
+    "gap": (lambda: evaluator().evaluate("mrr", by="run", gap="ratio"), "gap compares groups of"),
+    "combinations": (lambda: evaluator().evaluate("mrr", by="run", combinations=True), "omit run"),
+    "by_item": (lambda: evaluator().evaluate("mrr", by_item="run"), "use by instead"),
+    "gate": (
+        lambda: evaluator().evaluate("mrr", by="run", fail_if="mrr std_runs > 1"),
+        "no means over runs.*rows are by run",
+    ),
+    "remote": (lambda: evaluator("s3://bucket/{run}.parquet"), "{run} works for local files only"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refusals(what: str) -> None:
+    call, message = REFUSED[what]
     with pytest.raises((sm.UsageError, sm.DataError), match=f"(?s){message}"):
         call()

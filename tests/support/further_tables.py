@@ -13,11 +13,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
 from sqlmetrics.metrics.catalog import Catalog
+from tests.support import command_line
 
 # the tables are tiny: checks would warn of them
 Evaluator = functools.partial(sm.Evaluator, threads=1, check=False)
@@ -242,9 +242,7 @@ Z = {confidence: NormalDist().inv_cdf((1 + confidence) / 2) for confidence in (0
 
 
 def run(*arguments: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, list(arguments))
-    assert not isinstance(result.exception, Exception), result.exception
-    assert result.exit_code == code, result.output
+    result = command_line.run(*arguments, code=code)
     if code:
         assert result.stdout == ""
         assert len(result.stderr.splitlines()) == 1 or code == 1

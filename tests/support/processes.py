@@ -5,13 +5,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-
-def without_check(stderr: str) -> str:
-    """Drop the lines of stderr that warn of the data, as `check` does."""
-    lines = stderr.splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith("sqlmetrics: warning "))
-
-
 # the template of a metric that takes hours, for runs that are stopped
 ENDLESS = """\
 {#---

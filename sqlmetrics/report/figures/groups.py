@@ -165,16 +165,7 @@ def _by_group(
     study: Study, template: str, column: str, reads: Mapping[str, Node], discount: str,
     **context: Any,
 ) -> pd.DataFrame:  # fmt: skip
-    """Run a query about the shares of groups of items in lists and histories.
-
-    Args:
-        study: the values of the run.
-        template: the query, which reads these shares.
-        column: the column that groups the items.
-        reads: further tables that the query reads.
-        discount: the weights of ranks.
-        context: further variables of the query.
-    """
+    """Run a query about the shares of groups of items in lists and histories."""
     rendered, items = study.planner.rendered, _item_shares(study, column)
     of_items: dict[str, Any] = {"attribute": column, "share": _SHARES[column][1]}
     ranked = {"ranked": study.stage("ranked"), **items}

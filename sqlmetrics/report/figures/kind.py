@@ -12,7 +12,7 @@ import altair as alt
 import pandas as pd
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.report.analysis import Study, label
+from sqlmetrics.report.analysis import Study
 from sqlmetrics.report.content import Cell, Figure, FigureTable
 from sqlmetrics.report.figures.parts import TITLES, Chart
 from sqlmetrics.report.limits import HEARD, ROWS, SHOWN, best_models
@@ -140,7 +140,7 @@ def primary_first(rows: pd.DataFrame, study: Study) -> tuple[pd.DataFrame, str]:
     Charts show the first metric until the reader chooses others. If the primary metric has no rows,
     the label is that of another metric.
     """
-    rows = first(rows, label(study.primary))
+    rows = first(rows, study.primary.column)
     return rows, str(rows["label"].iloc[0])
 
 

@@ -12,6 +12,7 @@ from sqlmetrics.report.analysis import Study
 from sqlmetrics.report.figures import parts
 from sqlmetrics.report.figures.kind import Drawn, Kind, listing, number, primary_first, titled
 from sqlmetrics.report.limits import LISTED
+from sqlmetrics.texts.wording import by_number
 
 WORSE, NOT_WORSE, NOT_TESTED = "significantly worse", "not significantly worse", "not tested"
 NOT_WORSE_CORRECTED = "not significantly worse after correction"
@@ -90,7 +91,8 @@ class AgainstBest(Kind):
         rows, metric = primary_first(rows, study)
         rows = rows.assign(verdict=[_verdict(study, row) for row in rows.to_dict("records")])
         n_tested, how = int(study.from_best["p_adjusted"].notna().sum()), study.how
-        corrected = f", corrected for {n_tested} comparison{'s' * (n_tested != 1)},"
+        comparisons = by_number(n_tested, "comparison|comparisons")
+        corrected = f", corrected for {n_tested} {comparisons},"
         corrected *= how.correction != "none"
         yield Drawn(
             self.name,

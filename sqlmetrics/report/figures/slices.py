@@ -109,7 +109,6 @@ class PopularityLift(Kind):
 
 
 def _sizes(rows: pd.DataFrame) -> pd.Series[int]:
-    """Return the number of users of every slice."""
     return rows.groupby("slice", sort=False)["n_users"].max().fillna(0).astype(int)
 
 

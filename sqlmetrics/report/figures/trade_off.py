@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import altair as alt
 import pandas as pd
 
-from sqlmetrics.report.analysis import BEYOND, Study, label
+from sqlmetrics.report.analysis import BEYOND, Study
 from sqlmetrics.report.figures import parts
 from sqlmetrics.report.figures.kind import Drawn, Kind, first, number
 from sqlmetrics.report.limits import HEARD, LISTED, in_order
@@ -38,12 +38,12 @@ class TradeOff(Kind):
 
     def rows(self, study: Study) -> pd.DataFrame:
         """Return the values of the metrics beyond accuracy, with the `accuracy` of the model."""
-        name, values, requests = label(study.primary), study.at_main, [*study.main]
+        name, values, requests = study.primary.column, study.at_main, [*study.main]
         accuracy = values[values["label"] == name].set_index("model")["value"]
         if study.how.metrics is None and len(study.further_values):
             values = pd.concat([values, study.further_values], ignore_index=True)
             requests += study.further
-        others = {label(request) for request in requests if request.metric.family in BEYOND}
+        others = {request.column for request in requests if request.metric.family in BEYOND}
         rows = values[values["label"].isin(others - {name})].drop_duplicates(["model", "label"])
         rows = rows.assign(accuracy=rows["model"].map(accuracy))
         return rows[rows["value"].notna() & rows["accuracy"].notna()]
@@ -51,7 +51,7 @@ class TradeOff(Kind):
     def _draw(self, study: Study, rows: pd.DataFrame, note: str) -> Iterator[Drawn]:
         if len(study.models) < 2 or study.primary.metric.family in BEYOND:
             return
-        metrics, name = list(dict.fromkeys(rows["label"])), label(study.primary)
+        metrics, name = list(dict.fromkeys(rows["label"])), study.primary.column
         rows = first(
             rows, next((one for one in metrics if one.startswith("surprisal")), metrics[0])
         )

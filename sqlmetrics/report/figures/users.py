@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 
 from sqlmetrics.metrics.requests import MetricRequest
-from sqlmetrics.report.analysis import Study, label
+from sqlmetrics.report.analysis import Study
 from sqlmetrics.report.figures import parts
 from sqlmetrics.report.figures.kind import Drawn, Kind, primary_first, titled
 from sqlmetrics.report.limits import PAIRED, PAIRED_METRICS, joined, largest, limited
@@ -203,7 +203,7 @@ class Wins(Kind):
             kept.append(own)
             notes.append(of_slices)
         rows = parts.with_pairs(pd.concat(kept, ignore_index=True), study.models)
-        metric = label(study.primary)
+        metric = study.primary.column
         yield Drawn(
             self.name,
             "Wins and losses",
@@ -268,12 +268,11 @@ def _of_metrics(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """Name the metrics, which have a position, in the columns `metric` and `label`."""
     requests = [study.main[position] for position in rows["position"]]
     return rows.rename(columns={"share_of_users": "share"}).assign(
-        metric=[request.name for request in requests], label=[label(one) for one in requests]
+        metric=[request.name for request in requests], label=[one.column for one in requests]
     )
 
 
 def _axes(title: str, zero: bool) -> tuple[alt.X, alt.Y]:
-    """Return the axes of a histogram."""
     x = alt.X("low:Q", bin="binned", title=title).scale(zero=zero, nice=False)
     y = alt.Y("share:Q", title="share of users").axis(format=parts.SHARE)
     return x.axis(tickCount=parts.TICKS, grid=False), y
