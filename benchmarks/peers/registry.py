@@ -55,14 +55,6 @@ class System:
         return SYSTEMS_FOLDER / self.folder / "requirements.txt"
 
 
-_OF_IR_MEASURES = {
-    "P": "precision",
-    "R": "recall",
-    "AP": "map",
-    "nDCG": "ndcg",
-    "RR": "mrr",
-    "Success": "hit_rate",
-}
 _LAST_COUNTS = "last one counts"
 
 SYSTEMS = (
@@ -160,8 +152,7 @@ SYSTEMS = (
         folder="ir_measures",
         package="ir_measures",
         kinds=("score",),
-        convention="trec_eval",
-        names=_OF_IR_MEASURES,
+        convention="ir_measures",
         repeats=_LAST_COUNTS,
     ),
     System(

@@ -50,7 +50,9 @@ def test_a_metric_asked_for_singly_gives_the_same(world_tables: dict[str, pd.Dat
         together = evaluator.evaluate(SOME, k=CUTOFFS)
         for name, rows in together.groupby("metric", sort=False):
             singly = evaluator.evaluate([str(name)], k=CUTOFFS)
-            pd.testing.assert_frame_equal(singly, rows.reset_index(drop=True), rtol=1e-12, atol=1e-12)
+            pd.testing.assert_frame_equal(
+                singly, rows.reset_index(drop=True), rtol=1e-12, atol=1e-12
+            )
 
 
 STAGE_SETTINGS = [

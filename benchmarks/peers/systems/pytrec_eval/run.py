@@ -1,7 +1,6 @@
 """trec_eval through its Python binding, which takes dictionaries with ids as text.
 
-Its reciprocal rank has no cutoff. It returns only per-user values, without users who have no list;
-these users count as 0.
+Its reciprocal rank has no cutoff. It returns only per-user values, of users who have a list.
 """
 
 import json
@@ -31,7 +30,7 @@ users = pytrec_eval.RelevanceEvaluator(qrels, asked).evaluate(run).values()
 
 
 def mean(measure):
-    return sum(values[measure] for values in users) / len(qrels)
+    return sum(values[measure] for values in users) / len(users)
 
 
 means = [(name, k, mean(f"{name}_{k}")) for name in at_cutoffs for k in cutoffs]
