@@ -54,7 +54,7 @@ class Agreement:
     ) -> dict[tuple[str, int | None], float]:
         """Return {(name, k): our value}, with one call for all cutoffs and one for whole lists."""
         convention = Convention.load(system.convention)
-        specs = system.names or convention.covers or {name: name for name, _ in asked}
+        specs = convention.covers or {name: name for name, _ in asked}
         settings = Settings(Catalog.load(), convention, dict(system.settings))
         found: dict[tuple[str, int | None], float] = {}
         with sm.Evaluator(

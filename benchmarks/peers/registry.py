@@ -28,7 +28,6 @@ class System:
         kinds: the kinds of lists that it accepts.
         arguments: the arguments of `run.py` after the two files; `{kind}` is the kind of lists.
         convention: the convention of sqlmetrics that gives the same numbers.
-        names: {name of a number: our metric}; None to use the names of the convention.
         settings: settings that differ from the convention because `run.py` changes the tables.
         repeats: the handling of duplicate items in a list.
         newest_python: the newest Python that all pinned packages support.
@@ -41,7 +40,6 @@ class System:
     kinds: tuple[str, ...]
     arguments: tuple[str, ...] = ()
     convention: str = "standard"
-    names: Mapping[str, str] | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     repeats: str = "not checked"
     newest_python: tuple[int, int] = (3, 13)
