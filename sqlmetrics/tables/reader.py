@@ -449,8 +449,8 @@ class TableReader:
             )
 
     def _missing(self, table: str, name: str, column: str, relation: Relation) -> DataError:
-        if reason := relation.unread.get(column):
-            return unreadable_column(table, column, reason, is_number=name in NUMBERS)
+        if unread := relation.unread.get(column):
+            return unreadable_column(table, column, unread, is_number=name in NUMBERS)
         if _has_no_rows(relation):
             return _one_object(table, relation)
         if name == "probability" and "score" in relation.types:

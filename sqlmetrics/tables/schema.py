@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sqlmetrics.engines.relation import Unread
 from sqlmetrics.errors import DataError
 from sqlmetrics.tables.filters import columns_of
 from sqlmetrics.tables.formats import hides_rows
@@ -130,7 +131,7 @@ class Source:
     is_held: bool = True
     only_named: bool = False
     where: str = ""
-    unread: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, Unread] = field(default_factory=dict)
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     run: str | None = None
     of_folders: tuple[str, ...] = ()
@@ -291,14 +292,20 @@ class Table:
         return name if actual <= {name} else f"{name} ({', '.join(sorted(actual))})"
 
 
-def unreadable_column(table: str, column: str, reason: str, is_number: bool = False) -> DataError:
+def unreadable_column(
+    table: str, column: str, unread: Unread, is_number: bool = False
+) -> DataError:
     """Return the error for a column of a frame that has no common type."""
-    how = f"pandas.to_numeric(frame[{column!r}])" if is_number else f"frame[{column!r}].astype(str)"
+    how = (
+        unread.to_numbers or f"pandas.to_numeric(frame[{column!r}]) in pandas" if is_number
+        else unread.to_ids or f"frame[{column!r}].astype(str) in pandas"
+    )  # fmt: skip
     return DataError(
-        f"{table}, column {column}: the values have different or unsupported types: {reason}",
+        f"{table}, column {column}: the values have different or unsupported types: "
+        f"{unread.reason}",
         table=table,
         column=column,
-        remedy=f"convert the values to one type, for example with {how} in pandas",
+        remedy=f"convert the values to one type, for example with {how}",
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.engines.relation import Relation, TableName
+from sqlmetrics.engines.relation import Relation, TableName, Unread
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql import names
 from sqlmetrics.tables.files import Expanded, expand, read_files
@@ -74,7 +74,7 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
     elif isinstance(source, Mapping):
         data = from_dict(table, label, source)
     else:
-        unread: dict[str, str] = {}
+        unread: dict[str, Unread] = {}
         data = to_arrow(label, source, unread)
         return register(engine, table, label, data, unread)
     return replace(register(engine, table, label, data), has_own_names=False)
