@@ -339,12 +339,16 @@ def can_compare_times(type_names: Iterable[str]) -> bool:
         if is_number(type_name):
             return "number"
         if type_name.startswith(("DATE", "TIMESTAMP")):
-            has_zone = "ZONE" in type_name or type_name == "TIMESTAMPTZ"
-            return "time with a zone" if has_zone else "time"
+            return "time with a zone" if has_zone(type_name) else "time"
         return "text"
 
     kinds = {kind_of(type_name) for type_name in type_names}
     return len(kinds) < 2 and "text" not in kinds  # text is not ordered like times
+
+
+def has_zone(type_name: str) -> bool:
+    """Return whether a type is that of times with a time zone."""
+    return "ZONE" in type_name or type_name.startswith("TIMESTAMPTZ")
 
 
 def can_be_number(type_name: str) -> bool:
