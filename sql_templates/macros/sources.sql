@@ -25,11 +25,15 @@ CASE WHEN {{ ident(column) }} IS NULL THEN 0 ELSE array_length({{ ident(column) 
 
 {#- "yes" if the column has a time zone: engines take year and month in the zone of the session. -#}
 {%- macro has_time_zone(column) -%}
-{{ "yes" if column.type == "TIMESTAMP WITH TIME ZONE" }}
+{{ "yes" if column.type in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS") }}
 {%- endmacro -%}
 
 {%- macro time_in_utc(column) -%}
-make_timestamp(epoch_us({{ ident(column.source) }}))
+{%- set value = ident(column.source) -%}
+{#- epoch_us does not take nanoseconds -#}
+{%- if column.type == "TIMESTAMPTZ_NS" %}{% set value = "CAST(" ~ value ~ " AS TIMESTAMPTZ)" -%}
+{%- endif -%}
+make_timestamp(epoch_us({{ value }}))
 {%- endmacro -%}
 
 {#- A list of numbers from one column or several; NULL for an item without numbers. -#}

@@ -16,7 +16,10 @@ from sqlmetrics.texts.messages import Message, sentences
 from sqlmetrics.texts.wording import by_number
 
 _UNTYPED = {UNKNOWN, NO_TYPE}
-_TIMES = ("DATE", "TIMESTAMP")
+_ZONED = {"TIMESTAMP WITH TIME ZONE": "TIMESTAMP", "TIMESTAMPTZ_NS": "TIMESTAMP_NS"}
+# times by precision: a conversion to a type further right keeps different ids different
+_TIMES = ("DATE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE",
+          "TIMESTAMP_NS", "TIMESTAMPTZ_NS")  # fmt: skip
 _EXACT = {"FLOAT": 2**24, "REAL": 2**24}  # different whole numbers from here on can be equal
 _OTHER_KIND = "check that both tables have the same kind of id"
 _DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
@@ -78,14 +81,22 @@ def _different(
     if "text" in held:  # every id can be text
         converted, type_name = (right, theirs) if held["text"][0] is left else (left, ours)
         name = _source_of(converted, column)
-        in_pandas, in_sql = f"frame.astype({{{name!r}: str}})", _cast(identifier(name), "VARCHAR")
+        in_sql = _cast(_at_utc(identifier(name), type_name), "VARCHAR")
         if type_name == "BLOB":
-            in_pandas = f"frame[{name!r}].str.decode('utf-8')"
             in_sql = f"decode({identifier(name)})"
-        how = f"for example with {in_pandas} in pandas or {in_sql} in SQL"
-    elif ours.startswith(_TIMES) and theirs.startswith(_TIMES):
-        converted = right
-        how = f"for example with {_cast(identifier(_source_of(right, column)), ours)} in SQL"
+        # for other types, such as BOOLEAN, pandas writes other texts than SQL
+        in_pandas = {
+            "integer": f"frame.astype({{{name!r}: str}}) in pandas or ",
+            "BLOB": f"frame[{name!r}].str.decode('utf-8') in pandas or ",
+        }.get(type_family(type_name), "")
+        how = f"for example with {in_pandas}{in_sql} in SQL"
+    elif ours in _TIMES and theirs in _TIMES:
+        (converted, coarse), (_, fine) = sorted(
+            ((left, ours), (right, theirs)), key=lambda held: _TIMES.index(held[1])
+        )
+        how = f"for example with {_as_finer(_source_of(converted, column), coarse, fine)} in SQL"
+        if (coarse in _ZONED) != (fine in _ZONED):
+            how += ", with the time zone of the ids without a time zone"
     else:
         return DataError(problem, table=right.name, column=column, remedy=_OTHER_KIND)
     return DataError(
@@ -139,6 +150,21 @@ def _of_fractions(
         remedy=f"{first}convert the ids of {table.name} to {kinds}, for example with "
         + " or ".join(ways),
     )
+
+
+def _as_finer(name: str, coarse: str, fine: str) -> str:
+    """Return the conversion of times to a type at least as precise, in any zone of the session."""
+    if (coarse in _ZONED) == (fine in _ZONED):
+        return _cast(identifier(name), fine)
+    if coarse in _ZONED:
+        return _cast(_at_utc(identifier(name), coarse), fine)
+    plain = identifier(name) if coarse == _ZONED[fine] else _cast(identifier(name), _ZONED[fine])
+    return f"{plain} AT TIME ZONE 'UTC'"
+
+
+def _at_utc(expression: str, type_name: str) -> str:
+    """Return times with a time zone as those in UTC; other expressions are returned unchanged."""
+    return f"{expression} AT TIME ZONE 'UTC'" if type_name in _ZONED else expression
 
 
 def _cast(expression: str, type_name: str) -> str:

@@ -455,6 +455,10 @@ def finding_of(
         **{name: value_text(value) for name, value in values.items()},
         **{name: _number_text(value) for name, value in known.items()},
         "of_policy": _of_row(known)[-1] if "model" in known else "",
+        "nullable": ", ".join([*planner.keys.models, "user or item"]),
+        "or_models": f" or the column {' or '.join(models)}"
+        if (models := planner.keys.models)
+        else "",
     }
     if table in planner.tables:
         found = planner.tables[table].sources[0].find(column)

@@ -56,6 +56,15 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """Why a column of a frame is not read, and how to convert it to ids or texts, or to numbers."""
+
+    reason: str
+    to_ids: str = ""
+    to_numbers: str = ""
+
+
+@dataclass(frozen=True)
 class Relation:
     """The FROM clause of a source, and the type of every column.
 
@@ -100,7 +109,7 @@ class Relation:
     layout: Layout | None = None
     csv_types: Mapping[str, str] = field(default_factory=dict)
     has_own_names: bool = True
-    unread: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, Unread] = field(default_factory=dict)
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     like_values: Sequence[str] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +14,7 @@ from sqlmetrics.plan.inputs import Inputs
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Rendered
 from sqlmetrics.sql.template_names import Keys
-from sqlmetrics.tables.schema import SourceColumn, Table, is_number
+from sqlmetrics.tables.schema import SourceColumn, Table, has_zone, is_number
 from sqlmetrics.texts.messages import map_column
 from sqlmetrics.texts.wording import listed
 
@@ -260,13 +260,18 @@ class Events:
                 f"{self.type_of_time}: write 2024-03-01 or 2024-03-01T12:00"
             ) from None
         if moment.tzinfo is not None:
-            if all("ZONE" not in column.type for column in self._times()):
+            if not any(has_zone(column.type) for column in self._times()):
                 raise UsageError(
                     f"at: {at} has a time zone, but the timestamps of the events have none; "
                     "write the time without a zone"
                 )
             moment = moment.astimezone(UTC).replace(tzinfo=None)
-        until = None if gap is None else moment - timedelta(seconds=_seconds(gap))
+        if self._are_dates() and moment.time() != time():
+            raise UsageError(
+                f"at: the timestamps of the events are dates without a time, so they cannot be "
+                f"split at {at}; write a date, such as {moment.date()}"
+            )
+        until = None if gap is None else moment - timedelta(seconds=self._seconds(gap))
         dialect = self.keys.dialect
         return _literal(moment, dialect), None if until is None else _literal(until, dialect)
 
@@ -282,7 +287,24 @@ class Events:
                 f"gap: {self.keys.dialect} has its own arithmetic with timestamps; leave out the "
                 "gap, or split at a moment that you name with at"
             )
-        return f"INTERVAL '{_seconds(gap)}' SECOND"
+        return f"INTERVAL '{self._seconds(gap)}' SECOND"
+
+    def _are_dates(self) -> bool:
+        return all(column.type == "DATE" for column in self._times())
+
+    def _seconds(self, gap: str) -> int:
+        """Return the seconds of a gap.
+
+        Raises:
+            UsageError: it is invalid, or not whole days if the timestamps are dates.
+        """
+        seconds = _seconds(gap)
+        if self._are_dates() and seconds % _UNITS["d"]:
+            raise UsageError(
+                f"gap: the timestamps of the events are dates without a time, so a gap of {gap} "
+                "is not possible; write whole days, such as 1d"
+            )
+        return seconds
 
 
 def _literal(moment: datetime, dialect: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -183,12 +185,16 @@ def _key(session: Session, named: Any) -> dict[str, Any]:
     elif isinstance(named, tuple | list):
         values = list(named)
     elif len(names) > 1:
-        values = [part.strip() for part in str(named).split(",")]
+        rows = csv.reader(io.StringIO(str(named), newline=""), skipinitialspace=True)
+        values = [part.strip() for part in next(rows, [])]
     else:
         values = [named]
     if len(values) != len(names):
         raise UsageError(
-            f"a user has the {len(names)} keys {' and '.join(names)}, not {len(values)}: {named!r}"
+            f"a user has the {len(names)} keys {' and '.join(names)}, not {len(values)}: {named!r}",
+            remedy="enclose a value with a comma in double quotes, as in CSV: 'a,\"b,c\"'"
+            if isinstance(named, str) and len(values) > len(names)
+            else "",
         )
     table = session.tables.get("recommendations") or next(iter(session.tables.values()))
     return {
@@ -203,7 +209,7 @@ def _typed(name: str, value: Any, type_name: str) -> Any:
     if type_name == UNKNOWN and isinstance(value, int):  # of a table that is only named
         return value
     if type_family(type_name) != "integer":
-        return value if isinstance(value, str) else str(value)
+        return value if isinstance(value, str | bytes) else str(value)
     try:
         whole = int(value)
     except (TypeError, ValueError, OverflowError):

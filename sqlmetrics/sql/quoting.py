@@ -42,9 +42,13 @@ def literal(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
+    if isinstance(value, bytes):
+        return f"unhex('{value.hex()}')"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "[" + ", ".join(literal(entry) for entry in value) + "]"
-    return "'" + str(value).replace("'", "''") + "'"
+    text = "'" + str(value).replace("'", "''") + "'"
+    # the planner splits queries at NUL, and some engines end a statement there
+    return "(" + text.replace("\0", "' || chr(0) || '") + ")" if "\0" in text else text
 
 
 def path_literal(paths: str | Sequence[str]) -> str:

@@ -147,6 +147,8 @@ def _named(table: str, condition: str) -> str:
 
 def _parsed(name: str, condition: str) -> exp.Expr:
     dialect = sqlglot.Dialect.get_or_raise(_DUCKDB)
+    if "\0" in condition:
+        raise UsageError(f"{name}: a condition cannot have a NUL character; remove it")
     try:
         tokens = dialect.tokenize(condition)
         if any(token.comments for token in tokens):

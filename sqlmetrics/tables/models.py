@@ -55,7 +55,7 @@ def _is_pattern(source: Any, placeholder: str) -> bool:
 def _named(source: Mapping[Any, Any], what: str) -> dict[str, Any]:
     named: dict[str, Any] = {}
     for key, part in source.items():
-        name = str(key)
+        name = "" if key is None else str(key)
         check_name(name, what)
         if name in named:
             raise UsageError(f"recommendations: two {what}s have the name {name!r}; rename one")

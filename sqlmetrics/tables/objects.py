@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlmetrics.engines import lakes
 from sqlmetrics.engines.base import Engine
-from sqlmetrics.engines.relation import Relation
+from sqlmetrics.engines.relation import Relation, Unread
 from sqlmetrics.engines.spark_errors import reason
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.tables.levels import ordered_columns, ordered_enums
@@ -18,7 +18,7 @@ from sqlmetrics.texts.wording import listed
 
 
 def register(
-    engine: Engine, table: str, label: str, data: Any, unread: Mapping[str, str] | None = None
+    engine: Engine, table: str, label: str, data: Any, unread: Mapping[str, Unread] | None = None
 ) -> Relation:
     """Give an Arrow table or dataset to the engine; rows of ranked lists get numbers.
 
@@ -72,7 +72,7 @@ def register(
     )
 
 
-def _with_known_types(table: Any, unread: dict[str, str]) -> Any:
+def _with_known_types(table: Any, unread: dict[str, Unread]) -> Any:
     """Convert columns of types that engines do not know; columns that cannot be are omitted.
 
     An omitted column is added to `unread`, with the reason, and is an error only if it is needed.
@@ -87,7 +87,7 @@ def _with_known_types(table: Any, unread: dict[str, str]) -> Any:
         try:
             columns[field.name] = column.cast(known)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            unread[field.name] = str(error)
+            unread[field.name] = Unread(str(error))
     for name in unread.keys() & set(table.column_names):
         table = table.drop_columns([name])
     for name, column in columns.items():
@@ -218,7 +218,7 @@ def from_columns(label: str, columns: Mapping[str, Sequence[Any]]) -> Any:
     return pa.table(arrays)
 
 
-def to_arrow(label: str, source: Any, unread: dict[str, str]) -> Any:
+def to_arrow(label: str, source: Any, unread: dict[str, Unread]) -> Any:
     """Turn a frame, an Arrow object or a DuckDB relation into an Arrow table or dataset.
 
     Columns that cannot be converted are omitted and added to `unread`, with the reason. A table
@@ -248,7 +248,8 @@ def to_arrow(label: str, source: Any, unread: dict[str, str]) -> Any:
     if module == "pandas" and kind.__name__ == "DataFrame":
         return _copied(_from_pandas(source, unread))
     if module == "polars" and kind.__name__ in ("DataFrame", "LazyFrame"):
-        return _copied((source.collect() if hasattr(source, "collect") else source).to_arrow())
+        frame = source.collect() if hasattr(source, "collect") else source
+        return _copied(_from_polars(frame, unread))
     if hasattr(source, "to_arrow_table"):  # a DuckDB relation, computed now
         return ordered_enums(source.to_arrow_table())
     name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
@@ -345,7 +346,7 @@ def _frame_of_lists(label: str, series: Any) -> Any:
     return series.rename(series.name or "item_id").reset_index()
 
 
-def _from_pandas(frame: Any, unread: dict[str, str]) -> Any:
+def _from_pandas(frame: Any, unread: dict[str, Unread]) -> Any:
     """Convert a pandas frame column by column; omit columns that cannot be converted.
 
     An omitted column is added to `unread`, and is an error only if it is needed.
@@ -357,7 +358,6 @@ def _from_pandas(frame: Any, unread: dict[str, str]) -> Any:
         frame = frame.reset_index(level=levels) if levels else frame
     arrays: list[Any] = []
     names: list[str] = []
-    failed: dict[str, Exception] = {}
     for position, name in enumerate(frame.columns):
         try:
             arrays.append(pa.array(_without_intervals(frame.iloc[:, position]), from_pandas=True))
@@ -368,10 +368,41 @@ def _from_pandas(frame: Any, unread: dict[str, str]) -> Any:
             pa.ArrowNotImplementedError,
             OverflowError,  # an integer does not fit into 64 bits
         ) as error:
-            failed[str(name)] = error
-    unread.update({name: str(reason) for name, reason in failed.items()})
+            is_sparse = str(frame.dtypes.iloc[position]).startswith("Sparse")
+            dense = f"frame[{name!r}].sparse.to_dense() in pandas" if is_sparse else ""
+            unread[str(name)] = Unread(
+                "the column is sparse" if dense else str(error), dense, dense
+            )
     chunks = [a if isinstance(a, pa.ChunkedArray) else pa.chunked_array([a]) for a in arrays]
     return pa.table(chunks, names=names)
+
+
+def _from_polars(frame: Any, unread: dict[str, Unread]) -> Any:
+    """Convert a Polars frame column by column; omit columns that Arrow has no type for.
+
+    An omitted column is added to `unread`, and is an error only if it is needed.
+    """
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    for name, kind in frame.schema.items():
+        column = f"frame[{name!r}]"
+        if str(kind) == "Object":  # the Arrow column has the addresses of the values in memory
+            unread[name] = Unread(
+                "Arrow has no type for Object of Polars",
+                f"{column}.map_elements(str, return_dtype=polars.String) in Polars",
+                f"{column}.map_elements(float, return_dtype=polars.Float64) in Polars",
+            )
+            continue
+        try:
+            columns[name] = frame.select(name).to_arrow().column(0)
+        except pa.ArrowInvalid:  # 128-bit integers
+            unread[name] = Unread(
+                f"Arrow has no type for {kind} of Polars",
+                f"{column}.cast(polars.Int64) in Polars, or polars.String for ids beyond 64 bits",
+                f"{column}.cast(polars.Float64) in Polars",
+            )
+    return pa.table(columns)
 
 
 def _without_intervals(series: Any) -> Any:

@@ -433,10 +433,20 @@ class TableReader:
             )
 
     def _missing(self, table: str, name: str, column: str, relation: Relation) -> DataError:
-        if reason := relation.unread.get(column):
-            return unreadable_column(table, column, reason, is_number=name in NUMBERS)
+        if unread := relation.unread.get(column):
+            return unreadable_column(table, column, unread, is_number=name in NUMBERS)
         if _has_no_rows(relation):
             return _one_object(table, relation)
+        for (of, other), mapped in self.mapping.items():
+            is_taken = of in ("", table) and mapped.lower() == column.lower() and other != name
+            if is_taken and column.lower() in map(str.lower, relation.types):
+                return DataError(
+                    f"{table}: the column {column} of {relation.label} is mapped to {other}, so "
+                    f"there is none for {name}",
+                    table=table,
+                    column=name,
+                    remedy=Message("map another column with ", map_column(table, name)),
+                )
         if name == "probability" and "score" in relation.types:
             return DataError(
                 f"{table}: {relation.label} has a column score, but no probability; a score is not "

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sqlmetrics.engines.relation import Unread
 from sqlmetrics.errors import DataError
 from sqlmetrics.tables.filters import columns_of
 from sqlmetrics.tables.formats import hides_rows
@@ -142,7 +143,7 @@ class Source:
     is_held: bool = True
     only_named: bool = False
     where: str = ""
-    unread: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, Unread] = field(default_factory=dict)
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     run: str | None = None
     of_folders: tuple[str, ...] = ()
@@ -314,14 +315,20 @@ def _likeness_to_relevance(name: str) -> int | None:
     return min(places, default=None)
 
 
-def unreadable_column(table: str, column: str, reason: str, is_number: bool = False) -> DataError:
+def unreadable_column(
+    table: str, column: str, unread: Unread, is_number: bool = False
+) -> DataError:
     """Return the error for a column of a frame that has no common type."""
-    how = f"pandas.to_numeric(frame[{column!r}])" if is_number else f"frame[{column!r}].astype(str)"
+    how = (
+        unread.to_numbers or f"pandas.to_numeric(frame[{column!r}]) in pandas" if is_number
+        else unread.to_ids or f"frame[{column!r}].astype(str) in pandas"
+    )  # fmt: skip
     return DataError(
-        f"{table}, column {column}: the values have different or unsupported types: {reason}",
+        f"{table}, column {column}: the values have different or unsupported types: "
+        f"{unread.reason}",
         table=table,
         column=column,
-        remedy=f"convert the values to one type, for example with {how} in pandas",
+        remedy=f"convert the values to one type, for example with {how}",
     )
 
 
@@ -355,12 +362,16 @@ def can_compare_times(type_names: Iterable[str]) -> bool:
         if is_number(type_name):
             return "number"
         if type_name.startswith(("DATE", "TIMESTAMP")):
-            has_zone = "ZONE" in type_name or type_name == "TIMESTAMPTZ"
-            return "time with a zone" if has_zone else "time"
+            return "time with a zone" if has_zone(type_name) else "time"
         return "text"
 
     kinds = {kind_of(type_name) for type_name in type_names}
     return len(kinds) < 2 and "text" not in kinds  # text is not ordered like times
+
+
+def has_zone(type_name: str) -> bool:
+    """Return whether a type is that of times with a time zone."""
+    return "ZONE" in type_name or type_name.startswith("TIMESTAMPTZ")
 
 
 def can_be_number(type_name: str) -> bool:

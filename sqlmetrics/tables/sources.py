@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlmetrics.engines.base import Engine
-from sqlmetrics.engines.relation import Relation, TableName
+from sqlmetrics.engines.relation import Relation, TableName, Unread
 from sqlmetrics.errors import DataError, UsageError, suggestion
 from sqlmetrics.sql import names
 from sqlmetrics.tables.files import Expanded, expand, read_files
@@ -72,7 +72,7 @@ def read_source(engine: Engine, table: str, label: str, source: Any) -> Relation
     elif isinstance(source, Mapping):
         data = from_dict(table, label, source)
     else:
-        unread: dict[str, str] = {}
+        unread: dict[str, Unread] = {}
         data = to_arrow(label, source, unread)
         return register(engine, table, label, data, unread)
     return replace(register(engine, table, label, data), has_own_names=False)

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -169,6 +170,10 @@ DATA_ERRORS: list[Case] = [
      ["recommendations", "same name", "user_id"]),
     ("names that differ in case only", lambda _: evaluate(R.assign(User_ID=1)),
      ["recommendations", "user_id", "User_ID"]),
+    ("a column that is mapped twice",
+     lambda _: evaluate(columns={"recommendations.user_id": "item_id"}),
+     ["the column item_id of", "is mapped to user_id, so there is none for item_id",
+      "columns={'recommendations.item_id': …}"]),
     ("history without items", lambda _: evaluate(history=pd.DataFrame({"user_id": [1]})),
      ["history", "'item_id'"]),
     ("a catalogue without items", lambda _: evaluate(items=pd.DataFrame({"sku": [1]})),
@@ -186,7 +191,9 @@ DATA_ERRORS: list[Case] = [
     ("only NULL users", lambda _: evaluate(R.assign(user_id=None)),
      ["recommendations", "user_id", "NULL"]),
     ("a model that is NULL", lambda _: evaluate(R.assign(model=["a", None, "a", "a"])),
-     ["recommendations", "model", "NULL", "What to do"]),
+     ["1 of 4 rows has a NULL model, user or item", "lost the ids or the column model"]),
+    ("NULL users of runs", lambda _: evaluate(R.assign(model="a", run=[1, None, 1, 1])),
+     ["1 of 4 rows has a NULL model, run, user or item", "the column model or run"]),
     ("integers and text", lambda _: evaluate(R, I.astype(str)),
      ["recommendations and interactions", "user_id", "BIGINT", "VARCHAR", "CAST(user_id"]),
     ("items of different types", lambda _: evaluate(R.astype({"item_id": str})),
@@ -776,7 +783,23 @@ def test_rows_of_scored_tables_without_a_score() -> None:
     )
     with Evaluator(scored=table) as evaluator, pytest.raises(sm.DataError) as raised:
         evaluator.evaluate("recall@2")
-    remedy = "where={'recommendations': 'score IS NOT NULL'}"
+    remedy = "where={'recommendations': 'score - score = 0'}"
     assert remedy in str(raised.value)
-    with Evaluator(scored=table, where={"recommendations": "score IS NOT NULL"}) as evaluator:
+    with Evaluator(scored=table, where={"recommendations": "score - score = 0"}) as evaluator:
         assert evaluator.evaluate("recall@2")["value"].tolist() == [0.5]
+
+
+def test_scores_that_are_not_finite_are_omitted_as_the_message_says(tmp_path: Path) -> None:
+    """pyarrow writes the lowest and highest values of a Parquet column without regard to NaN."""
+    path = tmp_path / "lists.parquet"
+    scores = [0.5, float("nan"), None, float("inf"), 0.25]
+    table = pa.table({"user_id": [1] * 5, "item_id": range(5), "my score": scores})
+    pq.write_table(table, path)
+    columns = {"score": "my score"}
+    for lists in (path, table, pl.from_arrow(table)):
+        with pytest.raises(sm.DataError, match="3 of 5 scores are NULL") as raised:
+            evaluate(lists, {1: [4]}, columns=columns)
+        where = {"recommendations": '"my score" - "my score" = 0'}
+        assert f"with where={where}" in str(raised.value)
+        kept = evaluate(lists, {1: [4]}, columns=columns, where=where)
+        assert kept["value"].tolist() == [0.5]

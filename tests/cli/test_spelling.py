@@ -446,6 +446,7 @@ _OPTION = re.compile(r"--[a-z]|(?<![\w-])-[a-z] ")
 ALLOWED = {
     ("export/dbt_package.py", "--force"): "the README of a package, which a command has made",
     ("export/dbt_package.py", "--profile"): "an option of dbt",
+    ("plan/planner.py", "--stages"): "in a whole command, as in `sqlmetrics list`",
     ("report/page.py", "--upgrade"): "an option of pip",
     **{
         (module, option): "an option of iconv"

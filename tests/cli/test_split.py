@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -231,6 +232,7 @@ def test_columns_types_and_conditions(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------- refusals
 
+DATES = EVENTS.assign(timestamp=[date(2024, 1, day) for day in range(1, 14)])
 REFUSED: list[tuple[Any, dict[str, Any], type[SqlmetricsError], str]] = [
     (EVENTS, {"by": "tme"}, UsageError, "unknown rule 'tme'; write time"),
     (EVENTS, {"by": "last"}, UsageError, "write last=1"),
@@ -268,6 +270,9 @@ REFUSED: list[tuple[Any, dict[str, Any], type[SqlmetricsError], str]] = [
      {"by": "time", "at": "2024-01-01T00:00+02:00"}, UsageError, "has a time zone"),
     (EVENTS.assign(timestamp=pd.Timestamp("2024-01-01")),
      {"by": "last=1", "gap": "1 day"}, UsageError, "such as 30m"),
+    (DATES, {"by": "time", "at": "2024-01-05 02:30"}, UsageError, "such as 2024-01-05"),
+    (DATES, {"by": "time", "at": "2024-01-05", "gap": "1h"}, UsageError, "such as 1d"),
+    (DATES, {"by": "last=1", "gap": "36h"}, UsageError, "such as 1d"),
     (EVENTS.assign(uid=1), {"by": "last=1", "columns": {"user_id": "uid"}}, DataError,
      "rename user_id"),
 ]  # fmt: skip

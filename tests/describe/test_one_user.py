@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import sqlmetrics as sm
@@ -98,6 +99,28 @@ def test_several_key_columns() -> None:
             evaluator.user(1, "recall@1")
         with pytest.raises(sm.UsageError, match="keys user_id and day, not user_id"):
             evaluator.user({"user_id": 1}, "recall@1")
+
+
+@pytest.mark.parametrize("ids", [["a\0001", "a"], ["'\0", "\0"], [b"a", b"\x00'\xff"]])
+def test_ids_with_nul_characters_and_bytes(ids: list[Any]) -> None:
+    table = pa.table({"user_id": ids, "item_id": [1, 2], "rank": [1, 1]})
+    with Evaluator(table, table.slice(0, 1).drop_columns("rank")) as evaluator:
+        users = evaluator.per_user("n_recommended")["user_id"].tolist()
+        assert users == sorted(ids)
+        for user, items in zip(ids, ([1], [2]), strict=True):
+            one = evaluator.user(user, "hit_rate@1")
+            assert (one.user, one.list["item_id"].tolist()) == ({"user_id": user}, items)
+
+
+def test_keys_with_commas() -> None:
+    lists = pd.DataFrame({"user_id": ["a", "a"], "s": ["b,c", 'b"'], "item_id": 1, "rank": 1})
+    truth = lists.drop(columns="rank")
+    with Evaluator(lists, truth, key=["user_id", "s"]) as evaluator:
+        for named, s in (('a,"b,c"', "b,c"), ('a, "b,c"', "b,c"), ('a, b"', 'b"')):
+            assert evaluator.user(named, "recall@1").user == {"user_id": "a", "s": s}
+        with pytest.raises(sm.UsageError, match="2 keys user_id and s, not 3") as raised:
+            evaluator.user("a,b,c", "recall@1")
+        assert str(raised.value.remedy).endswith("""as in CSV: 'a,"b,c"'""")
 
 
 def test_metrics_with_other_lists_are_explained_alone() -> None:

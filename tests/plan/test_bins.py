@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
@@ -42,6 +45,20 @@ def test_bins_by_hand(by: str, sizes: dict[str, int], evaluator: sm.Evaluator) -
     column = found.columns[0]
     assert dict(zip(found[column], found["n_users"], strict=True)) == sizes
     assert (found["value"] == 1).all()
+
+
+def test_numbers_that_are_not_finite_have_no_slice(tmp_path: Path) -> None:
+    """NaN of Arrow tables and files is missing, as NaN of pandas is, and in bins too."""
+    ages = [20.5, float("nan"), float("inf"), None]
+    users = pa.table({"user_id": [1, 2, 3, 4], "age": ages, "old": pa.array(ages, pa.float32())})
+    pq.write_table(users, tmp_path / "users.parquet")
+    for source in (users, tmp_path / "users.parquet"):
+        with Evaluator(LISTS, TRUTH, users=source) as made:
+            for by, one in (("age", "20.5"), ("old", "20.5"), ("age(bins=25)", "below 25")):
+                found = made.evaluate("recall@1", by=by)
+                assert dict(zip(found.iloc[:, 0], found["n_users"], strict=True)) == {
+                    one: 1, "(none)": 6,
+                }  # fmt: skip
 
 
 def test_bins_beside_other_slices(evaluator: sm.Evaluator) -> None:

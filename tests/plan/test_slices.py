@@ -598,6 +598,16 @@ def test_a_table_that_was_not_given_is_named_for_a_bare_column() -> None:
 TIMES = pd.to_datetime(["2024-01-01", "2024-02-01"])
 
 
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_months_of_times_with_a_zone_are_those_of_utc(unit: Any) -> None:
+    truth = pd.DataFrame({"user_id": [1, 1], "item_id": ["a", "b"]})
+    truth["timestamp"] = TIMES.tz_localize("UTC").as_unit(unit)
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'America/New_York'")
+    with Evaluator({1: ["a", "b"]}, truth, connection=connection) as evaluator:
+        assert evaluator.rows("n_relevant", by="month")["month"] == ["2024-01", "2024-02"]
+
+
 @pytest.mark.parametrize(
     ("every", "labels"),
     [

@@ -154,6 +154,7 @@ STAGES: dict[str, tuple[str, int]] = {
     "sampled_users": ("intra_list_diversity(sample_users=1, runs=3)", 3),
     "scaled_hits": ("rbp(gain=linear)", 2),
     "seen": ("popularity", 5),
+    "surveyed_users": ("mrr", 2),
     "top_relevance": ("err", 1),
     "weighted_ideal": ("ips_ndcg", 2),
     "weighted_history": ("calibration(history_weight=column)", 5),

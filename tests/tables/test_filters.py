@@ -237,7 +237,7 @@ REFUSED = [
     ("SELECT 1", "not a valid SQL condition"),
     ("{{ rating }} > 1", "not allowed"),
     ("rating = 'x", "not a valid SQL condition"),
-    ("rating \x00 > 1", "not a valid SQL condition"),
+    ("rating \x00 > 1", "cannot have a NUL character"),
     ("", "the condition is empty"),
     ("  ", "the condition is empty"),
     ("ratin > 1", "no column 'ratin'; did you mean 'Rating'?"),

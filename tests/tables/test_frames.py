@@ -202,6 +202,46 @@ def test_a_needed_column_of_different_types() -> None:
         assert remedy in str(raised.value.remedy)
 
 
+UNKNOWN_TO_ARROW: list[tuple[Any, str, str, Any]] = [
+    (pl.Int128, "item_id", "cast(polars.Int64)", lambda s: s.cast(pl.Int64)),
+    (pl.UInt128, "rank", "cast(polars.Float64)", lambda s: s.cast(pl.Float64)),
+    (pl.Object, "item_id", "map_elements(str, return_dtype=polars.String)",
+     lambda s: pl.Series([str(value) for value in s])),
+    (pl.Object, "rank", "map_elements(float, return_dtype=polars.Float64)",
+     lambda s: s.map_elements(float, return_dtype=pl.Float64)),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::polars.exceptions.PolarsInefficientMapWarning")
+def test_columns_of_polars_that_arrow_has_no_type_for() -> None:
+    """They are no error unless they are needed; the conversion of the message works."""
+    values = {"user_id": ["u", "u"], "item_id": [7, 8], "rank": [1, 2]}
+    frame = pl.DataFrame(values)
+    for kind, name, remedy, converted in UNKNOWN_TO_ARROW:
+        column = pl.Series(name, values[name], dtype=kind)
+        unread = frame.with_columns(column.alias("other"))
+        truth = {"u": ["8" if "str" in remedy else 8]}
+        for lists in (unread, unread.lazy()):
+            with Evaluator(lists, {"u": [8]}) as evaluator:
+                assert evaluator.rows("mrr")["value"] == [0.5]
+        lists = frame.with_columns(column)
+        with pytest.raises(sm.DataError, match=f"column {name}: .* no type for {kind}") as raised:
+            Evaluator(lists, truth)
+        assert f"frame['{name}'].{remedy} in Polars" in str(raised.value.remedy)
+        with Evaluator(lists.with_columns(converted(lists[name]).alias(name)), truth) as evaluator:
+            assert evaluator.rows("mrr")["value"] == [0.5]
+
+
+def test_sparse_columns_of_pandas() -> None:
+    frame = pd.DataFrame({"user_id": 1, "item_id": [7, 8], "rank": pd.arrays.SparseArray([1, 2])})
+    with pytest.raises(sm.DataError, match=r"rank: .* the column is sparse") as raised:
+        Evaluator(frame, {1: [8]})
+    assert "frame['rank'].sparse.to_dense() in pandas" in str(raised.value.remedy)
+    frame["rank"] = frame["rank"].sparse.to_dense()
+    with Evaluator(frame, {1: [8]}) as evaluator:
+        assert evaluator.rows("mrr")["value"] == [0.5]
+
+
 def test_a_slice_of_different_types() -> None:
     users = pd.DataFrame({"user_id": [1, 2], "age": [30, "old"], "timestamp": [1, "now"]})
     with Evaluator(lists_table(), truth_table(), users=users) as evaluator:

@@ -6,7 +6,7 @@ import decimal
 import json
 import uuid
 from collections.abc import Callable, Mapping
-from datetime import date
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +184,10 @@ DIFFERENT: list[tuple[list[Any], list[Any], str, str]] = [
         "convert the ids of recommendations, for example with "
         "frame['sku no'].str.decode('utf-8') in pandas or decode(\"sku no\") in SQL",
     ),
+    (  # pandas would write True, SQL true
+        [True, False], ["true", "false"], f"BOOLEAN and VARCHAR, {NEVER}",
+        'convert the ids of recommendations, for example with CAST("sku no" AS VARCHAR) in SQL',
+    ),
 ]  # fmt: skip
 
 
@@ -216,7 +220,12 @@ def test_conversions_of_ids_that_messages_propose(tmp_path: Path) -> None:
         ([D(10**20), D(2)], [str(10**20), "2"], "CAST(CAST(item_id AS HUGEINT) AS VARCHAR)"),
         (["é".encode(), b"b"], ["é", "b"], "decode(item_id)"),
         ([1, 2], ["1", "2"], "CAST(item_id AS VARCHAR)"),
-    ):
+        ([True, False], ["true", "false"], "CAST(item_id AS VARCHAR)"),
+        (
+            [datetime(2020, 1, 1), datetime(2020, 1, 1, 1)],
+            ["2020-01-01 00:00:00", "2020-01-01 01:00:00"], "CAST(item_id AS VARCHAR)",
+        ),
+    ):  # fmt: skip
         pq.write_table(pa.table({"user_id": [1, 1], "item_id": held, "rank": [1, 2]}), path)
         truth = pa.table({"user_id": [1, 1], "item_id": wanted})
         with pytest.raises(sm.DataError) as raised:
@@ -225,6 +234,58 @@ def test_conversions_of_ids_that_messages_propose(tmp_path: Path) -> None:
         query = f"SELECT user_id, {remedy} AS item_id, rank FROM '{path}'"
         with Evaluator(query, truth) as evaluator:
             assert evaluator.rows("recall@2")["value"] == [1]
+
+
+S, MS, US, NS = (pa.timestamp(unit) for unit in ("s", "ms", "us", "ns"))
+US_UTC, NS_UTC = pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")
+AT_UTC = "item_id AT TIME ZONE 'UTC'"
+
+
+@pytest.mark.parametrize(
+    ("coarse", "fine", "remedy"),
+    [
+        (pa.date32(), S, "CAST(item_id AS TIMESTAMP_S)"),
+        (pa.date32(), US, "CAST(item_id AS TIMESTAMP)"),
+        (S, NS, "CAST(item_id AS TIMESTAMP_NS)"),
+        (S, MS, "CAST(item_id AS TIMESTAMP_MS)"),
+        (US, NS, "CAST(item_id AS TIMESTAMP_NS)"),
+        (US, US_UTC, AT_UTC),
+        (pa.date32(), US_UTC, "CAST(item_id AS TIMESTAMP) AT TIME ZONE 'UTC'"),
+        (S, NS_UTC, "CAST(item_id AS TIMESTAMP_NS) AT TIME ZONE 'UTC'"),
+        (US_UTC, NS, f"CAST({AT_UTC} AS TIMESTAMP_NS)"),
+        (US_UTC, NS_UTC, "CAST(item_id AS TIMESTAMPTZ_NS)"),
+        (NS, NS_UTC, AT_UTC),
+        (US_UTC, pa.string(), f"CAST({AT_UTC} AS VARCHAR)"),
+    ],
+)
+def test_times_are_converted_to_the_finer_type(
+    coarse: pa.DataType, fine: pa.DataType, remedy: str
+) -> None:
+    """Ids stay different, whichever table has the coarser type, and in every time zone."""
+    times = [datetime(2020, 1, 1) + timedelta(hours=hours) for hours in (0, 24, 25)]
+    finer = pa.array([str(time) for time in times] if fine == pa.string() else times).cast(fine)
+    of_types = {"coarse": pa.array(times[:2]).cast(coarse), "fine": finer}
+    engine = duckdb.connect()
+    engine.execute("SET TimeZone = 'America/New_York'")
+    for ranked_type, relevant_type, recall in (("coarse", "fine", 2 / 3), ("fine", "coarse", 1)):
+        ids = of_types[ranked_type]
+        ranks = range(1, len(ids) + 1)
+        lists = pa.table({"user_id": [1] * len(ids), "item_id": ids, "rank": ranks})
+        ids = of_types[relevant_type]
+        tables = {
+            "recommendations": lists,
+            "interactions": pa.table({"user_id": [1] * len(ids), "item_id": ids}),
+        }
+        with pytest.raises(sm.DataError) as raised:
+            Evaluator(**tables)
+        coarser = "recommendations" if ranked_type == "coarse" else "interactions"
+        assert f"convert the ids of {coarser}, for example with {remedy} in SQL" in str(
+            raised.value.remedy
+        )
+        engine.register("held", tables[coarser])
+        tables[coarser] = engine.sql(f"SELECT * REPLACE ({remedy} AS item_id) FROM held")
+        with Evaluator(**tables) as evaluator:
+            assert evaluator.rows("recall@3")["value"] == pytest.approx([recall])
 
 
 @pytest.mark.parametrize("offset", [2**64, 10**21, 10**30])

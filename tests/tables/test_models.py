@@ -106,6 +106,7 @@ def test_names_that_cannot_be_written_are_refused() -> None:
         ({" ": lists_table()}, "the name of a model is empty"),
         ({1: lists_table(), "1": lists_table()}, "two models have the name '1'"),
         ({"a\0b": lists_table()}, "has a character that is not text"),
+        ({None: lists_table(), "b": lists_table()}, "the name of a model is empty"),
     ):
         with pytest.raises(sm.UsageError, match=error):
             Evaluator(models, truth_table())
