@@ -239,6 +239,10 @@ def test_conversions_of_ids_that_messages_propose(tmp_path: Path) -> None:
 S, MS, US, NS = (pa.timestamp(unit) for unit in ("s", "ms", "us", "ns"))
 US_UTC, NS_UTC = pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")
 AT_UTC = "item_id AT TIME ZONE 'UTC'"
+of_zoned_nanoseconds = pytest.mark.skipif(
+    not duckdb.sql("FROM duckdb_types() WHERE type_name = 'timestamptz_ns'").fetchall(),
+    reason="this version of DuckDB reads nanoseconds with a time zone as microseconds",
+)
 
 
 @pytest.mark.parametrize(
@@ -251,10 +255,15 @@ AT_UTC = "item_id AT TIME ZONE 'UTC'"
         (US, NS, "CAST(item_id AS TIMESTAMP_NS)"),
         (US, US_UTC, AT_UTC),
         (pa.date32(), US_UTC, "CAST(item_id AS TIMESTAMP) AT TIME ZONE 'UTC'"),
-        (S, NS_UTC, "CAST(item_id AS TIMESTAMP_NS) AT TIME ZONE 'UTC'"),
+        pytest.param(
+            S,
+            NS_UTC,
+            "CAST(item_id AS TIMESTAMP_NS) AT TIME ZONE 'UTC'",
+            marks=of_zoned_nanoseconds,
+        ),
         (US_UTC, NS, f"CAST({AT_UTC} AS TIMESTAMP_NS)"),
-        (US_UTC, NS_UTC, "CAST(item_id AS TIMESTAMPTZ_NS)"),
-        (NS, NS_UTC, AT_UTC),
+        pytest.param(US_UTC, NS_UTC, "CAST(item_id AS TIMESTAMPTZ_NS)", marks=of_zoned_nanoseconds),
+        pytest.param(NS, NS_UTC, AT_UTC, marks=of_zoned_nanoseconds),
         (US_UTC, pa.string(), f"CAST({AT_UTC} AS VARCHAR)"),
     ],
 )
