@@ -405,6 +405,14 @@ stddev_samp({{ term }}) / sqrt(count({{ term }}))
 md5('{{ seed }}:' || {{ user }})
 {%- endmacro -%}
 
+{#- The end of a text about the users of the stage surveyed_users, unless these are all users. -#}
+{%- macro of_surveyed_users() -%}
+CASE
+        WHEN (SELECT count(*) FROM interaction_profile) > 10000 THEN ' of 10,000 users'
+        ELSE ''
+    END
+{%- endmacro -%}
+
 {#- The probability that a reader stops at an item, as in expected reciprocal rank or in pFound. -#}
 {%- macro stop_probability(stop, relevance, highest) -%}
 {%- if stop == "exponential" -%} pow(2, {{ relevance }} - {{ highest }}) - pow(2, -{{ highest }})
