@@ -200,16 +200,18 @@ class _Table(Place):
         """Open the file, one thread at a time; while another process has it open, wait."""
         if not self.path.parent.is_dir():
             raise DataError(f"the folder {self.path.parent} does not exist; create it")
-        if self.path.exists() and not is_database(str(self.path)):
-            raise DataError(f"{self.path} is not a DuckDB file; give another file name")
         with _ONE_AT_A_TIME:
             started, told = time.monotonic(), False
             while True:
+                waited = time.monotonic() - started
+                # a file that another process creates is empty at first
+                is_new = waited < _SILENCE and not _size(self.path)
+                if not is_new and self.path.exists() and not is_database(str(self.path)):
+                    raise DataError(f"{self.path} is not a DuckDB file; give another file name")
                 try:
                     connection = connect()
                     break
                 except duckdb.Error as error:
-                    waited = time.monotonic() - started
                     if not isinstance(error, _IN_USE) or waited > _PATIENCE:
                         raise DataError(
                             f"cannot open {self.path}: {error}. Nothing was written"
@@ -287,6 +289,14 @@ class _Folder(Place):
             folder.mkdir(exist_ok=True)
         except OSError as error:
             raise DataError(f"cannot create the folder {folder}: {error.strerror}") from error
+
+
+def _size(path: Path) -> int:
+    """Return the size of a file in bytes; 0 if there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:

@@ -199,6 +199,20 @@ def test_a_file_that_is_no_database() -> None:
     assert Path("m.duckdb").read_text() == "mine"
 
 
+def test_an_empty_file_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process has begun to create it; an empty file that stays is not a database."""
+    Path("m.duckdb").touch()
+    ended = threading.Timer(0.3, Path("m.duckdb").unlink)
+    ended.start()
+    sm.append(result_of([{"value": 0.4, "n_users": 3}]), PLACES[0])
+    ended.join()
+    assert len(sm.trend(PLACES[0], "recall@2")) == 1
+    Path("empty.duckdb").touch()
+    monkeypatch.setattr(places, "_SILENCE", 0.2)
+    with pytest.raises(sm.DataError, match=r"empty\.duckdb is not a DuckDB file"):
+        sm.append(result_of([{"value": 0.4, "n_users": 3}]), "empty.duckdb:results")
+
+
 @pytest.mark.parametrize(
     ("metric", "more", "text"),
     [
