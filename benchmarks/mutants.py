@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent
 FOLDERS = ["sqlmetrics/plan", "sqlmetrics/sql", "sql_templates"]
 TESTS = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2"]
 # the folders whose tests find most changes, then all tests
-PARTS = [["tests/metrics", "tests/by_hand", "tests/plan"], []]
+PARTS = [["tests/metrics", "tests/by_hand", "tests/plan", "tests/checks"], []]
 OF_PYTHON = {
     "==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "+": "-", "and": "or",
     "or": "and", "True": "False", "False": "True", "is": "is not", "any": "all", "all": "any",
@@ -75,7 +75,8 @@ def of_python(path: Path) -> Iterator[Mutant]:
         if token.type == tokenize.NUMBER and token.string.isdigit():
             new = str(int(token.string) + 1)
         is_decorator = token.line.startswith("@")  # frozen=True
-        if new is not None and not is_decorator and token.type in CHANGED:
+        of_two = token.line[token.end[1] :].startswith(" not ")  # is not
+        if new is not None and not (is_decorator or of_two) and token.type in CHANGED:
             yield Mutant(path, token.start[0], start, end, new)
 
 
