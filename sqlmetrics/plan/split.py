@@ -209,35 +209,54 @@ class Events:
         )
 
     def marked(self, rule: Rule, events: Node) -> Node:
-        """Plan the events with their sides: history, interactions or gap.
+        """Plan the events with the columns that tell their sides: history, interactions or gap.
 
         Raises:
             UsageError, DataError: the timestamps do not fit the rule.
         """
+        if rule.at is not None:
+            return events
+        template = "by_last" if rule.by.startswith("last") else "by_time"
+        name = "bordered" if rule.has_time else "drawn"
+        return self.query(
+            template if rule.has_time else "by_hash", name, reads={"events": events},
+            **self._decided_by(rule),
+        )  # fmt: skip
+
+    def side(self, rule: Rule, marked: Node, side: str, name: str) -> Node:
+        """Plan the events of a side."""
+        of_rule = self._decided_by(rule)
+        return self.query("side", name, reads={"marked": marked}, side=side, **of_rule)
+
+    def sizes(self, rule: Rule, marked: Node) -> Node:
+        """Plan the numbers of events of each side, of all events or of each user."""
+        of_rule = self._decided_by(rule)
+        return self.query("sizes", reads={"marked": marked}, of_users=rule.by != "time", **of_rule)
+
+    def _decided_by(self, rule: Rule) -> dict[str, Any]:
+        """Return the variables of `macros/splits.sql`."""
+        share = rule.share or Fraction(0)
         if not rule.has_time:
-            assert rule.share is not None
             parts = [self.keys.context["user_texts_of"]("events")]
             if rule.by == "random":
                 parts.append("CAST(events.item_id AS VARCHAR)")
-            below = f"{math.ceil(rule.share * 2**32):08x}"
-            return self.query(
-                "by_hash", "marked", reads={"events": events}, seed=rule.seed,
-                drawn=" || ':' || ".join(parts), below=below,
-            )  # fmt: skip
+            below = f"{math.ceil(share * 2**32):08x}"
+            return {
+                "rule": "draw", "seed": rule.seed, "drawn": " || ':' || ".join(parts),
+                "below": below, "gap": None,
+            }  # fmt: skip
         if rule.at is not None:
             at, until = self._moments(rule.at, rule.gap)
-            return self.query("by_moment", "marked", reads={"events": events}, at=at, until=until)
-        share = rule.share or Fraction(0)
-        return self.query(
-            "by_time" if rule.by == "time" else "by_last", "marked", reads={"events": events},
-            last=rule.last, numerator=share.numerator, denominator=share.denominator,
-            rounding=rule.rounding,
-            gap=None if rule.gap is None else self._gap(rule.gap),
-        )  # fmt: skip
-
-    def side(self, marked: Node, side: str, name: str) -> Node:
-        """Plan the events of a side."""
-        return self.query("side", name, reads={"marked": marked}, side=side)
+            return {
+                "rule": "moment", "at": at, "until": until, "gap": rule.gap, "may_keep_all": False
+            }  # fmt: skip
+        gap = None if rule.gap is None else self._gap(rule.gap)
+        of_users = rule.by.startswith("last")
+        return {
+            "rule": "place" if of_users and gap is None else "border",
+            "may_keep_all": rule.by == "last-share", "last": rule.last, "rounding": rule.rounding,
+            "numerator": share.numerator, "denominator": share.denominator, "gap": gap,
+        }  # fmt: skip
 
     def kept(self, rule: Rule, held_out: Node, history: Node) -> Node:
         """Plan the held-out events that are not dropped."""

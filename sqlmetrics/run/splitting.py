@@ -234,12 +234,13 @@ def _sides(
     if held is not None and rule.core and rule.core_of == "events":
         source = _in_core(session, events, rule.core, source, held)
     marked = events.marked(rule, source)
-    if held is not None:
+    if held is not None and marked is not events.node:
         _hold(session, marked, held)
-    history = events.side(marked, "history", "history")
+    history = events.side(rule, marked, "history", "history")
     if held is not None and rule.core and rule.core_of == "history":
         history = _in_core(session, events, rule.core, history, held)
-    return marked, history, events.kept(rule, events.side(marked, EVENTS, "held_out"), history)
+    held_out = events.side(rule, marked, EVENTS, "held_out")
+    return marked, history, events.kept(rule, held_out, history)
 
 
 def _hold(session: Session, node: Node, held: contextlib.ExitStack) -> None:
@@ -285,9 +286,7 @@ def _report(
     (found,) = engine.records(
         Plan(events.query("report", reads={"history": history, "truth": truth}))
     )
-    sizes = engine.records(
-        Plan(events.query("sizes", reads={"marked": marked}, of_users=rule.by != "time"))
-    )
+    sizes = engine.records(Plan(events.sizes(rule, marked)))
     n_held_out, n_gap = (
         sum(row[name] * row["n"] for row in sizes) for name in ("n_held_out", "n_gap")
     )

@@ -725,14 +725,14 @@ def plans_of_splits() -> Iterator[tuple[str, Plan]]:
         for rule in (Rule.of(**one) for one in rules):
             if events.type_of_time or not rule.has_time:
                 marked = events.marked(rule, events.node)
-                history, held_out = (events.side(marked, one, one) for one in ("history", EVENTS))
+                history, held_out = (
+                    events.side(rule, marked, one, one) for one in ("history", EVENTS)
+                )
                 yield f"history by {rule} of {where}", Plan(history)
                 yield f"truth by {rule} of {where}", Plan(events.kept(rule, held_out, history))
+                yield f"sizes by {rule} of {where}", Plan(events.sizes(rule, marked))
         reads = {"history": history, "truth": held_out}
         yield f"report of {where}", Plan(events.query("report", reads=reads))
-        for of_users in (False, True):
-            sizes = events.query("sizes", reads={"marked": marked}, of_users=of_users)
-            yield f"sizes {of_users=} of {where}", Plan(sizes)
         reads = {"events": events.node}
         yield f"extent of {where}", Plan(events.query("extent", reads=reads))
         for is_number in (False, True):
