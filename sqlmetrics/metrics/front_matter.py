@@ -133,9 +133,10 @@ class Stage(Template):
     `keep`: small enough to cache between calls. `cutoff`: the column that cutoffs apply to.
     `unique`: the columns of a unique key (`user` stands for the user's key columns). `constant`:
     columns with one value per user and model. `judged_only`: reads only the judged items of lists,
-    so that it can be computed for a slice of items. `every_slice`: about whole lists, which are the
-    same in every slice of items. `columns`: descriptions of computed columns. `exact`: columns
-    with exact sums in the physical plan, which do not depend on the order of rows.
+    so that it can be computed for a slice of items. `slices_of`: a stage that its SELECT joins, and
+    from which its rows take their slice of items. `every_slice`: about whole lists, which are the
+    same in every slice of items. `columns`: descriptions of computed columns. `exact`: columns with
+    exact sums in the physical plan, which do not depend on the order of rows.
     """
 
     keep: bool = False
@@ -143,6 +144,7 @@ class Stage(Template):
     unique: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
     judged_only: bool = False
+    slices_of: str = ""
     every_slice: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
     exact: tuple[str, ...] = ()

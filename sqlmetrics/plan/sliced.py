@@ -3,7 +3,8 @@
 A template in the folder replaces the stage of the same name. Queries that read a replaced stage are
 planned again; other queries do not change. One template can replace several stages: `by_user/lists`
 also replaces `ranked` and `audience`, `by_round/rounds` also `slates`, `by_item/judged` every stage
-with `judged_only` in its header, and `by_item/lists` every stage with `every_slice`.
+with `judged_only` in its header, and `by_item/lists` every stage with `every_slice`. A stage with
+`slices_of` in its header stays as it is, and takes the slices of its rows from that stage.
 """
 
 from __future__ import annotations
@@ -12,18 +13,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sqlglot import exp
+
 from sqlmetrics.errors import UsageError
-from sqlmetrics.metrics.front_matter import Metric, template_root
+from sqlmetrics.metrics.front_matter import Metric, Stage, template_root
 from sqlmetrics.metrics.requests import MetricCall
 from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.slices import Slicing
 from sqlmetrics.plan.values import WideTable
 from sqlmetrics.sql.binding import Text, bound, tables_of
-from sqlmetrics.sql.query_graph import Node, Query
+from sqlmetrics.sql.query_graph import Node, Query, identity_of
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.sql.simplify.relations import named
 from sqlmetrics.sql.templates import render
+from sqlmetrics.sql.trees import find_all
 from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.texts.messages import RANKED, Message
+
+BY_ITEM = "_by_item"  # at the end of names: queries that assign rows to slices of items
 
 
 class SlicedStages(StageSource):
@@ -58,15 +65,41 @@ class SlicedStages(StageSource):
 
     def node(
         self,
-        planner: Planner,  # noqa: ARG002
+        planner: Planner,
         name: str,
         values: Mapping[str, Any],
     ) -> Query | None:
         """Plan a stage once per slice; return that of `base` if it reads no sliced stage."""
-        usual = self.base.node(name, values)
+        usual, stage = self.base.node(name, values), self.base.catalog.stages.get(name)
         if name in self._templates:
             return self.instead(name, values)
+        if self.folder == "by_item" and stage is not None and stage.slices_of:
+            return self._with_slices(usual, stage, planner.node(stage.slices_of, values))
         return None if self._reads_sliced(usual) else usual
+
+    def _with_slices(self, usual: Query, stage: Stage, sliced: Query) -> Query:
+        """Let a stage read another one as it is per slice of items, and take its slices."""
+        parents = {one.key: sliced if one.name == stage.slices_of else one
+                   for one in usual.parents.values()}  # fmt: skip
+        tree = usual.tree.copy()
+        tables = [table for table in find_all(tree, exp.Table) if table.name in parents]
+        for table in tables:
+            table.set("this", exp.to_identifier(parents[table.name].key))
+        # with users and slices of two tables, an engine may join all users of a slice
+        own = [exp.column(named(name), table=stage.slices_of) for name in self.base.user_keys]
+        others = [one for one in tree.expressions if one.alias_or_name not in self.base.user_keys]
+        slices = [exp.column(column, table=stage.slices_of) for column in self.context["slices"]]
+        tree.set("expressions", [*own, *others, *slices])
+        return replace(
+            usual,
+            key=identity_of(usual.key, sliced.key),
+            name=f"{stage.name}{BY_ITEM}",
+            parents={one.key: one for one in parents.values()},
+            stage=replace(stage, keep=False),
+            tree=tree,
+            tables=tables,
+            values=None,
+        )
 
     def instead(self, name: str, values: Mapping[str, Any]) -> Query:
         """Plan the template of the folder that replaces a stage."""
@@ -221,7 +254,7 @@ class ItemSlices:
         keys = {node.key for node in in_slices}
         # `nodes` may have a slice under the name of the metric
         for node in (queries.values, *in_slices):
-            if node.parents.keys() & {self.slices.key, self.names.key}:  # assigns rows to slices
+            if node.name.endswith(BY_ITEM):  # assigns rows to slices
                 continue
             for parent in node.parents.values():
                 if parent.key not in keys and self._is_of_users(parent):

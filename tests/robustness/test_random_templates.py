@@ -59,7 +59,7 @@ METRIC_KEYS = [
     "title", "short", "grain", "audience", "when_empty", "defined_for", "undefined", "unbounded",
     "range", "higher_is_better", "in_all", "in_report", "in_default_set", "formula", "cite",
     "aliases", "family", "params", "keep", "cutoff", "unique", "constant", "judged_only",
-    "every_slice", "of", "missing", "surprise",
+    "slices_of", "every_slice", "of", "missing", "surprise",
 ]  # fmt: skip
 PARAM_KEYS = [
     "type", "choices", "default", "doc", "optional", "min", "max", "above", "whole", "unlimited",

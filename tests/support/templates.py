@@ -832,6 +832,8 @@ def file_of(node: Node) -> str:
     stage, _, folder = node.name.rpartition("_by_")
     if f"by_{folder}" not in INSTEAD:
         return ""
+    if folder == "item" and CATALOG.stages[stage].slices_of:
+        return ""
     if folder == "item" and CATALOG.stages[stage].judged_only:
         stage = "judged"
     if folder == "item" and CATALOG.stages[stage].every_slice:
