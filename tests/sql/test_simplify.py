@@ -457,6 +457,19 @@ ODD = {
         SELECT * FROM counts
         """,
 }
+# numbers that a lookup among 1, 2, 3 does not find in every row: 0, NULL, halves and a higher one
+NOT_FOUND = ("least(2, count(grade))", "least(2, nullif(count(*), 2))", "least(2, count(*) / 2)",
+             "least(4, 3 * count(*))")  # fmt: skip
+ODD |= {
+    f"a lookup of {number}": f"""
+        numbers AS (SELECT unnest(generate_series(1, 3)) AS n),
+        users AS (SELECT user_id, {number.partition(", ")[2][:-1]} AS size FROM truth
+            GROUP BY user_id)
+        SELECT users.user_id, coalesce(numbers.n, -1) AS n FROM users
+        LEFT JOIN numbers ON numbers.n = {number.partition(", ")[0]}, users.size)
+        """
+    for number in NOT_FOUND
+}
 STATEMENTS = {name: INPUTS + sql for name, (sql, _) in CASES.items()}
 STATEMENTS |= {name: INPUTS + sql for name, sql in ODD.items()}
 
