@@ -35,6 +35,23 @@ CASES: dict[str, tuple[str, str]] = {
         "SELECT user_id, row_number() OVER (PARTITION BY user_id ORDER BY score) AS rank "
         "FROM lists_table",
     ),
+    "groups of keys that are grouped by some of them": (
+        """
+        pairs AS (SELECT user_id, item_id, score FROM recs WHERE score > 3
+            GROUP BY user_id, item_id, score),
+        users AS (SELECT user_id FROM pairs WHERE item_id > 0 GROUP BY user_id)
+        SELECT users.user_id FROM users
+        """,
+        "SELECT user_id FROM lists_table WHERE score > 3 AND item_id > 0 GROUP BY user_id",
+    ),
+    "groups that are counted stay": (
+        """
+        pairs AS (SELECT user_id, score FROM recs GROUP BY user_id, score)
+        SELECT pairs.user_id, count(*) AS n FROM pairs GROUP BY pairs.user_id
+        """,
+        "WITH pairs AS ( SELECT user_id, score FROM lists_table GROUP BY user_id, score ) "
+        "SELECT user_id, count(*) AS n FROM pairs GROUP BY user_id",
+    ),
     "a column that makes rows stays": (
         """
         places AS (SELECT unnest([1, 2]) AS place, 3 AS three FROM recs)

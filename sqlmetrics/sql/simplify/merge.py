@@ -135,7 +135,8 @@ def _has_only(select: exp.Select, parts: Sequence[str]) -> bool:
 
 def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
     outer = select_around(table)
-    if inner.args.get("from_") is None or is_grouped(inner):
+    once = _only_keys(inner) and _only_keys(outer) and len(tables_of(outer)) == n_readers == 1
+    if inner.args.get("from_") is None or (is_grouped(inner) and not once):
         return False
     if any(find_all(e, exp.Window, exp.Subquery, *ROWS) for e in inner.expressions):
         return False
@@ -143,7 +144,7 @@ def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
     plain = all(isinstance(e.unalias(), exp.Column | exp.Literal) for e in inner.expressions)
     if n_readers > 1 and not (plain and _has_only(inner, _PLAIN) and _reads_relation(inner)):
         return False
-    if not _may_stand_in(inner, outer, table) or _is_place(inner, outer, table):
+    if not (once or _may_stand_in(inner, outer, table)) or _is_place(inner, outer, table):
         return False
     if not plain and not _reads_once(inner, outer, table):
         return False
@@ -151,6 +152,14 @@ def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
     if _is_outer_joined(outer, table) and not are_columns:
         return False  # the columns are NULL where the join finds nothing
     return is_only or all(column.table for column in columns_in(outer))
+
+
+def _only_keys(select: exp.Select) -> bool:
+    """Does a SELECT have no more than the keys of its groups, once each?"""
+    group = select.args.get("group")
+    columns = [expression.unalias() for expression in select.expressions]
+    keys = [] if group is None else group.expressions
+    return _has_only(select, (*_JOINED, "group")) and all(column in keys for column in columns)
 
 
 def _is_place(inner: exp.Select, outer: exp.Select, table: exp.Table) -> bool:
