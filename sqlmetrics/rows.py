@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TEXT, COUNT, NUMBER, PROSE = "text", "count", "number", "prose"
+_COUNTS = ("k", "n_users", "n_clusters", "n_runs", "n_audited")
 
 
 @dataclass(frozen=True)
@@ -72,5 +73,5 @@ class Rows:
 def frame_of(table: pa.Table) -> pd.DataFrame:
     """Convert rows of a result to a data frame; cutoffs and numbers of users stay integers."""
     frame: pd.DataFrame = table.to_pandas()
-    counts = [name for name in ("k", "n_users") if name in frame.columns]
+    counts = [name for name in _COUNTS if name in frame.columns]
     return frame.astype(dict.fromkeys(counts, "Int64"))

@@ -100,8 +100,8 @@ class Settings:
                     f"{where}: unknown setting {name!r}{owner}"
                     f"{close or '; known: ' + ', '.join(sorted(known))}"
                 )
-            if dot and metric.grain == "run" and name == "aggregate":
-                raise _no_aggregate(f"{where} {full_name}", metric)
+            if dot and name == "aggregate":
+                self._check_aggregate(f"{where} {full_name}", metric)
             if dot:
                 parsed = self._param(metric, name).parse(value, f"{where} {full_name}")
                 if (name, parsed) == ("no_relevant", "one"):
@@ -200,8 +200,8 @@ class Settings:
                     f"{', '.join(metric.params) or 'no parameters of its own'} "
                     f"(`sqlmetrics describe {spec.metric}` shows all settings)"
                 )
-        if metric.grain == "run" and "aggregate" in own:
-            raise _no_aggregate(str(spec), metric)
+        if "aggregate" in own:
+            self._check_aggregate(str(spec), metric)
         if str(own.get("no_relevant")).lower() == "one":
             _check_best_value(str(spec), metric)
         values, without = self._values(metric, own, str(spec), has_rank)
@@ -270,6 +270,8 @@ class Settings:
     def _value(self, metric: Metric | None, name: str, has_rank: bool) -> Value:
         """Return the value of a setting from the layers below the spec."""
         param = self._param(metric, name)
+        if name == "aggregate" and metric is not None and metric.aggregate not in param.choices:
+            return metric.aggregate
         names = ([f"{metric.name}.{name}"] if metric else []) + [name]
         for full_name in names:
             if full_name in self.given:
@@ -298,12 +300,15 @@ class Settings:
             return metric.aggregate
         return param.default
 
-
-def _no_aggregate(where: str, metric: Metric) -> UsageError:
-    return UsageError(
-        f"{where}: {metric.name} has one value for all users together; aggregate applies only to "
-        "metrics with per-user values"
-    )
+    def _check_aggregate(self, where: str, metric: Metric) -> None:
+        """Check that a metric is not an aggregate itself."""
+        choices = self.catalog.stage_params["aggregate"].choices
+        if metric.grain == "run" or metric.aggregate not in choices:
+            of_all = "users" if metric.grain == "run" else "rounds"
+            raise UsageError(
+                f"{where}: {metric.name} has one value for all {of_all} together; aggregate "
+                "applies only to metrics with a value per user or round"
+            )
 
 
 def _why_not_unjudged(metric: Metric) -> str:

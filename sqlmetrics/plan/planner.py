@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from sqlglot import exp
 
-from sqlmetrics.errors import MissingTableError, TemplateError, suggestion
+from sqlmetrics.errors import MissingTableError, TemplateError, UsageError, suggestion
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Stage
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
@@ -22,7 +22,7 @@ from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered, ide
 from sqlmetrics.sql.template_names import Keys, context_of
 from sqlmetrics.sql.templates import is_true, render
 from sqlmetrics.tables.schema import ATTRIBUTES, ROUND, Table
-from sqlmetrics.texts.messages import RANKED, TABLES
+from sqlmetrics.texts.messages import RANKED, TABLES, Command, Message
 
 # key of the cutoffs among the values of a query
 CUTOFFS_OF_ROWS = "cutoffs of rows"
@@ -63,6 +63,26 @@ class StageSource:
 
 
 NO_OTHER_STAGES = StageSource()
+
+
+def _check_aggregate(call: MetricCall, query: Query) -> None:
+    """Check that the rounds of the logs, and their weights, have this aggregate.
+
+    Raises:
+        UsageError: weights of users, or another aggregate than the mean of weighted rounds.
+    """
+    aggregate = call.values["aggregate"]
+    is_ratio = "weight" in query.columns and aggregate != "mean"
+    if is_ratio or aggregate == "weighted_mean":
+        why = (
+            "is the sum of weighted rewards over the sum of weights" if is_ratio
+            else "has a value per round, and weights are of users"
+        )  # fmt: skip
+        raise UsageError(
+            f"{call.metric.name} {why}; aggregate={aggregate} does not apply",
+            remedy=Message("use the mean, or take the values of the rounds from ",
+                           Command("per_user")),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -287,6 +307,8 @@ class Planner:
                 everybody = self.node(rows, values)
             defined = self.node(metric.defined_for, values) if metric.defined_for else None
             weights = self.node("user_weights", values) if is_weighted else None
+            if of_rounds:
+                _check_aggregate(call, query)
         except MissingTableError as error:
             over = metric.params.get("over")
             others = [] if over is None else [one for one in over.choices if one != values["over"]]

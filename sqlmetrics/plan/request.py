@@ -248,6 +248,13 @@ def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resol
         requests = [request for call in calls for request in call.requests]
         warnings = (left_out(missing),) if missing else ()
     planner = planner_of(planner, requests)
+    for request in requests if asked.cluster is not None else ():
+        if request.values["aggregate"] == "half_width":
+            raise UsageError(
+                f"{request.spec}: the half width is that of independent lists; it cannot be "
+                "combined with ", Argument("cluster"),
+                remedy="take half of ci_high - ci_low of the mean",
+            )  # fmt: skip
     attributes: Sequence[Attribute] = ()
     if asked.by is not None or asked.by_item is not None:
         attributes = attributes_of(

@@ -504,6 +504,33 @@ def test_a_baseline_that_is_no_possible_reward(targets: list[float], beta: str) 
     assert "Use snipw" in text
 
 
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("ipw(aggregate=weighted_mean)", "has a value per round, and weights are of users"),
+        ("iips(aggregate=weighted_mean)", "has a value per round, and weights are of users"),
+        ("snipw(aggregate=half_width)", "aggregate=half_width does not apply"),
+        ("replay(aggregate=median)", "aggregate=median does not apply"),
+        ("ess(aggregate=max)", "ess has one value for all rounds together"),
+    ],
+)
+def test_aggregates_that_rounds_do_not_have(metric: str, message: str) -> None:
+    logs = LOGS.assign(position=1, target_propensity=0.5) if "iips" in metric else LOGS
+    with (
+        Evaluator(logs=logs, policy=None if "iips" in metric else POLICIES) as evaluator,
+        pytest.raises(sm.UsageError, match=message),
+    ):
+        evaluator.evaluate(metric)
+
+
+def test_an_aggregate_for_all_metrics_is_not_that_of_the_effective_sample_size() -> None:
+    found = []
+    for settings in ({}, {"aggregate": "max"}):
+        with Evaluator(logs=LOGS, policy=POLICIES["stochastic"], settings=settings) as evaluator:
+            found.append(evaluator.evaluate(["ess", "importance_weight"])["value"].tolist())
+    assert found[1] == [found[0][0], 4]
+
+
 def test_the_effective_sample_size_has_no_deviation() -> None:
     found = evaluate(["ess", "ipw"], policy=POLICIES["stochastic"])
     assert found["std"].isna().tolist() == [True, False]

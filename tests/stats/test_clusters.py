@@ -451,6 +451,24 @@ def test_one_cluster_has_no_interval_and_few_are_warned_of(given_metric: Path) -
         assert pd.isna(found["ci_high"])
 
 
+def test_few_clusters_are_warned_of_beside_rows_without_clusters() -> None:
+    users = pd.DataFrame({"user_id": range(8), "home": list("ppqq") * 2, "group": list("ab") * 4})
+    truth = pd.DataFrame({"user_id": range(8), "item_id": 0})
+    lists = {user: [user % 3, 5] for user in range(8)}
+    with (
+        sm.Evaluator(lists, truth, users=users, history=truth, check=False) as evaluator,
+        pytest.warns(SqlmetricsWarning, match="home: 1 of 1 rows has fewer than 30 clusters"),
+    ):
+        found = evaluator.evaluate(["mrr", "coverage@2"], cluster="home")
+    assert found["n_clusters"].dtype == "Int64"
+    assert found["n_clusters"].tolist() == [2, pd.NA]
+
+
+def test_the_half_width_is_that_of_independent_lists(everything: sm.Evaluator) -> None:
+    with pytest.raises(sm.UsageError, match="half width is that of independent lists"):
+        everything.evaluate("recall(aggregate=half_width)@5", cluster="country")
+
+
 def test_thirty_clusters_are_enough(given_metric: Path) -> None:
     frame = in_clusters(5, n=30)
     with (
