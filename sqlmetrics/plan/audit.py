@@ -59,6 +59,14 @@ class Audit:
         for request in requests:
             if request.metric.grain != "user" or request.values["aggregate"] != "mean":
                 raise UsageError(Argument(TABLE), f" corrects means over users, not {request.spec}")
+            audience, columns = request.values["audience"], planner.tables[TABLE].columns
+            if audience in ("recommended", "either") and "relevance" not in columns:
+                raise UsageError(
+                    Argument(TABLE),
+                    " has no column relevance, and so no user for whom people found nothing; "
+                    f"audience={audience} counts such users",
+                    remedy="add the column, and rows with the relevance 0 for these users",
+                )
 
         def auditing() -> Planner:
             given = {name: table for name, table in planner.tables.items() if name != TABLE}

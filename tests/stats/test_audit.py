@@ -272,6 +272,11 @@ def test_an_audit_without_a_column_that_a_metric_reads_is_refused() -> None:
     ):
         given.evaluate("err@1")
     assert "This applies to audit, which is read as interactions." in str(caught.value)
+    with (
+        Evaluator(PAIR_LISTS, PAIRS, audit=people, settings=EVERYBODY) as given,
+        pytest.raises(UsageError, match="no user for whom people found nothing"),
+    ):
+        given.evaluate("ndcg@1")
 
 
 def test_several_runs_are_refused() -> None:
