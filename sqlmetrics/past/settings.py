@@ -21,7 +21,7 @@ def fingerprints(
     """
     return {
         (one["metric"], one["convention"]): hash_of(
-            json.dumps([{**shared, **one["settings"]}, where], sort_keys=True)
+            json.dumps([{**shared, **one["settings"]}, where or {}], sort_keys=True)
         )
         for one in metrics
     }

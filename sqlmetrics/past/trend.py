@@ -99,6 +99,7 @@ def _computed(
 
     view("chosen", "chosen")
     if not connection.execute("SELECT run_id FROM chosen LIMIT 1").fetchall():
+        view("of_slices", "chosen", slices=[], others=[])
         raise _why_empty(connection, place, spec, there, others, tags)
     view("runs", "runs", pooled=OF_RUNS[0] not in columns)
     of_users = columns_of(connection, PER_USER) if _has_users(connection) else {}
@@ -158,18 +159,16 @@ def _why_empty(
         return UsageError(
             f"{place.text} has no {asked}; its metrics: {listed(known)}{suggestion(asked, known)}"
         )
-    if tags:
+    of_slices = connection.execute("SELECT count(*), count(n_users) FROM of_slices").fetchone()
+    n_rows, n_of_users = of_slices or (0, 0)
+    if tags and not n_rows:
         asked = " and ".join(f"{name}={value}" for name, value in tags.items())
         return UsageError(f"{place.text} has no {spec.name} of a run with the tag {asked}")
     if others:
+        by = ["add ", Argument("by", ",".join(there)), ", or "] if n_of_users else []
         return UsageError(
             f"{place.text} has results by {listed(there)}, and none for all values of "
             f"{listed(others)}",
-            remedy=Message(
-                "add ",
-                Argument("by", ",".join(there)),
-                ", or evaluate with ",
-                Argument("combinations", True),
-            ),
+            remedy=Message(*by, "evaluate with ", Argument("combinations", True)),
         )
     return UsageError(f"{spec.name} has one value for each whole run, so it has no shares of users")

@@ -104,7 +104,7 @@ class Rule:
             None if at is None else _text_of(at),
             rounding or "ceil",
             None if gap is None else str(gap),
-            1 if seed is None else seed,
+            1 if seed is None else _seed(seed),
             [name for name in DROPS if name in drop],
             None if core is None else _core(core),
             core_of or "history",
@@ -150,6 +150,12 @@ def _whole(name: str, value: Any) -> int:
     return int(value)
 
 
+def _seed(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UsageError(f"seed must be a whole number, not {value!r}")
+    return value
+
+
 def _share(value: Any) -> Fraction | None:
     """Return a share as the fraction that its digits mean: 0.1 is a tenth, unlike the double."""
     if value is None:
@@ -164,7 +170,7 @@ def _share(value: Any) -> Fraction | None:
 
 
 def _core(core: Sequence[int]) -> tuple[int, int]:
-    if isinstance(core, str) or len(core) != 2:
+    if isinstance(core, str) or not isinstance(core, Sequence) or len(core) != 2:
         raise UsageError("core: give the least numbers of items of a user and of users of an item")
     return _whole("core", core[0]), _whole("core", core[1])
 
@@ -345,14 +351,16 @@ def _seconds(gap: str) -> int:
 
 
 def _number(name: str, value: str) -> str:
+    least = 0 if name == "gap" else -math.inf
     try:
-        if math.isfinite(float(value)):
+        if math.isfinite(float(value)) and float(value) >= least:
             return value
     except ValueError:
         pass
+    least_text = " of at least 0" if name == "gap" else ""
     raise UsageError(
-        f"{name}: the timestamps of the events are numbers; write a number in their unit, not "
-        f"{value!r}"
+        f"{name}: the timestamps of the events are numbers; write a number{least_text} in their "
+        f"unit, not {value!r}"
     )
 
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -316,6 +317,8 @@ def _report(
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return int(value) if value == value // 1 else float(value)
     return value.isoformat() if isinstance(value, date) else value
 
 

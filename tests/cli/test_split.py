@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,17 @@ def test_a_share_is_the_number_that_its_digits_mean(tmp_path: Path) -> None:
     for number, share in enumerate(("0.07", "0.29", "0.57")):
         report = sm.split(events, tmp_path / str(number), by=f"last-share={share}")
         assert report["truth_rows"] == 100 * Fraction(share)
+
+
+@pytest.mark.parametrize("more", ["0", "0.5"])
+def test_decimal_timestamps(more: str, tmp_path: Path) -> None:
+    reports = []
+    for kind in (Decimal, float):
+        times = [kind(time) + kind(more) for time in EVENTS["timestamp"].tolist()]
+        folder = tmp_path / kind.__name__
+        reports.append(sm.split(EVENTS.assign(timestamp=times), folder, by="last=1"))
+        assert json.loads((folder / "split.json").read_text()) == reports[-1]
+    assert reports[0] == reports[1]
 
 
 NUMBERS = {
@@ -237,6 +249,9 @@ REFUSED: list[tuple[Any, dict[str, Any], type[SqlmetricsError], str]] = [
     (EVENTS, {"by": "tme"}, UsageError, "unknown rule 'tme'; write time"),
     (EVENTS, {"by": "last"}, UsageError, "write last=1"),
     (EVENTS, {"by": "last=0"}, UsageError, "at least 1, not 0"),
+    (EVENTS, {"by": "last=1", "gap": -5}, UsageError, "a number of at least 0 in their unit"),
+    (EVENTS, {"by": "last=1", "core": 3}, UsageError, "give the least numbers of items"),
+    (EVENTS, {"by": "users", "share": 0.5, "seed": 1.5}, UsageError, "a whole number, not 1.5"),
     (EVENTS, {"by": "last-share=1.5"}, UsageError, "between 0 and 1"),
     (EVENTS, {"by": "time=3"}, UsageError, "write time"),
     (EVENTS, {"by": "time"}, UsageError, "either at"),

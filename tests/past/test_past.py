@@ -213,6 +213,41 @@ def test_an_empty_file_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
         sm.append(result_of([{"value": 0.4, "n_users": 3}]), "empty.duckdb:results")
 
 
+def test_a_change_without_standard_errors_has_no_interval() -> None:
+    for value in (0.4, 0.5):
+        sm.append(result_of([{"value": value, "n_users": 3}]), PLACES[0])
+    found = sm.trend(PLACES[0], "recall@2")
+    assert found["change"].tolist()[1] == pytest.approx(0.1)
+    assert found[["change_low", "change_high"]].isna().all(axis=None)
+    assert "independent samples" not in run("trend", PLACES[0], "recall@2").stderr
+
+
+def test_python_and_the_command_define_a_metric_alike() -> None:
+    lists = pd.DataFrame({"user_id": [1, 1], "item_id": [1, 2], "rank": [1, 2]})
+    lists.to_csv("lists.csv", index=False)
+    with sm.Evaluator("lists.csv", "lists.csv", check=False) as evaluator:
+        sm.append(evaluator.evaluate("recall@2"), PLACES[0])
+    files = ["-r", "lists.csv", "-i", "lists.csv", "--no-check"]
+    run("evaluate", "recall@2", *files, "-o", PLACES[0], "--append")
+    assert sm.trend(PLACES[0], "recall@2")["same_settings"].tolist() == [pd.NA, True]
+
+
+def test_what_a_history_of_slices_does_not_have() -> None:
+    rows = [{"value": 0.4, "n_users": 3, "country": country} for country in ("DE", "FR")]
+    sm.append(result_of(rows), PLACES[0], tags={"env": "live"})
+    sm.append(result_of([{**row, "n_users": None} for row in rows]), PLACES[1])
+    answers = {
+        (PLACES[0], "live"): "none for all values of country. Add by='country', or evaluate",
+        (PLACES[0], "test"): "has no recall of a run with the tag env=test",
+        (PLACES[1], None): "none for all values of country. Evaluate with combinations",
+    }
+    for (place, env), text in answers.items():
+        tags = {"env": env} if env else None
+        with pytest.raises(sm.UsageError) as caught:
+            sm.trend(place, "recall@2", tags=tags)
+        assert text in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("metric", "more", "text"),
     [
