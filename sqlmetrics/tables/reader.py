@@ -14,6 +14,7 @@ from sqlmetrics.errors import DataError, UsageError, same_letters, suggestion
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import environment
 from sqlmetrics.tables import csv_layout
+from sqlmetrics.tables.csv_dates import check_dates
 from sqlmetrics.tables.csv_quotes import check_quotes, lines_checked
 from sqlmetrics.tables.filters import check_rows, columns_of, read_condition
 from sqlmetrics.tables.models import aligned, is_models
@@ -253,6 +254,7 @@ class TableReader:
         if not wanted.get("weight") and not can_be_number(weight):
             actual.pop("weight", None)
         self.warnings += check_quotes(self.engine, table, relation, ids)
+        self.warnings += check_dates(self.engine, table, relation, actual.get("timestamp"))
         if is_scored:
             of_models = [
                 there

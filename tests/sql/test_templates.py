@@ -237,6 +237,10 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         "broken_ids": [{"relation": "some_table", "columns": ["user_id", "it's"]}],
         "only_numbers": [{"relation": "some_table", "columns": ["score", "it's"]}],
         "quotes": [{"files": "a.csv", "layout": layout} for layout in (None, Layout("|", 2))],
+        "date_format": [
+            {"files": "a.csv", "layout": None, "column": "it's", "relation": "t", "kind": kind}
+            for kind in ("date", "timestamp")
+        ],
         "other_spellings": [
             {
                 "relation": "some_table",

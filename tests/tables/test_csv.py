@@ -439,6 +439,35 @@ def test_parts_of_other_formats_without_rows(tmp_path: Path) -> None:
             assert mrr_of(folder, {"q1": ["d1"]}) == [1]
 
 
+@pytest.mark.parametrize(
+    ("dates", "time", "is_told"),
+    [
+        (["05/03/2024", "06/12/2024"], "", True),
+        (["05/03/2024", "06/12/2024"], " 10:00:00", True),
+        (["05/03/2024", "13/12/2024"], "", False),  # only day first
+        (["05/03/2024", "12/13/2024"], "", False),  # only month first
+        (["2024-03-05", "2024-12-06"], "", False),
+    ],
+)
+def test_dates_that_may_be_month_first_are_told(
+    dates: list[str], time: str, is_told: bool, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    path = tmp_path / "a.csv"
+    rows = [f"{user},{user},{date}{time}\n" for user, date in enumerate(dates)]
+    path.write_text("user_id,item_id,timestamp\n" + "".join(rows))
+    lists = {0: [0], 1: [1]}
+    with sm.Evaluator(lists, path, check=False) as evaluator:
+        evaluator.evaluate("recall@1")
+    texts = [str(one.message) for one in recwarn if "month first" in str(one.message)]
+    assert len(texts) == is_told
+    if is_told:
+        assert f"dates such as 05/03/2024{time}, which were read day first" in texts[0]
+        query = texts[0].partition("pass the query ")[2]
+        with sm.Evaluator(lists, query, check=False) as evaluator:
+            months = evaluator.evaluate("recall@1", by_item="month")["month"].tolist()
+        assert months == ["2024-05", "2024-06"]
+
+
 def test_another_encoding_than_utf_8_is_told(tmp_path: Path) -> None:
     truth = {"u1": ["caf\xe9"]}
     for name, text in {

@@ -1,0 +1,38 @@
+"""Find dates in CSV files whose day and month may have changed places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlmetrics.engines.base import Engine
+from sqlmetrics.engines.relation import Relation
+from sqlmetrics.sql.quoting import literal
+from sqlmetrics.sql.templates import environment
+
+_LAST_MONTH = 12
+
+
+def check_dates(engine: Engine, table: str, relation: Relation, column: str | None) -> list[str]:
+    """Return a warning if dates such as 05/03/2024 were read day first, and no day shows that."""
+    kind = relation.types.get(column or "", "")
+    is_csv = relation.format == "csv" and engine.embedded is not None
+    if not is_csv or not kind.startswith(("DATE", "TIMESTAMP")):
+        return []
+    assert column is not None
+    name = "date" if kind == "DATE" else "timestamp"
+    probe = environment().get_template("inputs/date_format.sql.j2")
+    context = {"column": column, "relation": relation.sql, "kind": name}
+    path = relation.files[0]
+    query = probe.render(files=path, layout=relation.layout, **context)
+    row: Mapping[str, Any] = next(iter(engine.query(query, relation.label)), {"written_as": ""})
+    written_as = row["written_as"] or ""
+    if not written_as.startswith("%d") or row["last_day"] > _LAST_MONTH:
+        return []
+    other = written_as.replace("%d", "%D").replace("%m", "%d").replace("%D", "%m")
+    return [
+        f"{table}, column {column}: {relation.label} has dates such as "
+        f"{row['first_moment'].strftime(written_as)}, which were read day first; no day is above "
+        f"{_LAST_MONTH}, so they may be month first. Write dates as 2024-03-05, or pass the query "
+        f"FROM read_csv({literal(path)}, {name}format = {literal(other)})"
+    ]
