@@ -375,7 +375,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     known |= {*METRIC_PARAMS, *CATALOG.stage_params, *(n for one in SLICES for n in one.params)}
     known |= {"table", "sources", "row_order_is_read", "attributes", "relation", "columns"}
     known |= {"column", "pattern", "source", "ids", "trimmed"}  # of folders and files
-    known |= {"files", "layout"}
+    known |= {"files", "layout", "kind"}
     # of catalogs of databases
     known |= {"table_oid", "database_name", "table_name", "asked", "name", "schemas"}
     known |= {"condition", "where", "masked", "seen_is_dropped"}  # of what is left of them
