@@ -204,7 +204,7 @@ def results_of(
         of_users, of_runs = requests, []
         of_users_planner = item_slices.planner
     of_rounds, names = of_users[:1] and of_users[0].metric.grain == "round", None
-    if slicing is not None and of_rounds:
+    if slicing is not None and slicing.of_users and of_rounds:
         calls = calls_of(requests)
         rows = {node.key: node for node in (planner.queries(call).everybody for call in calls)}
         of_users_planner, names = rounds.sliced(planner, slicing, [*rows.values()])

@@ -248,6 +248,39 @@ def test_rows_by_run_are_those_of_each_run_alone(options: dict[str, Any]) -> Non
     pd.testing.assert_frame_equal(users, in_order[[*users]], check_dtype=False)
 
 
+# the items of two policies in their runs, for users 1, 2 and 3 with two rounds each
+POLICIES = {
+    "a": {1: {1: [1], 2: [2], 3: [2]}, 2: {1: [2], 2: [1], 3: [1]}},
+    "b": {1: {1: [2], 2: [1], 3: [1]}, 2: {1: [2], 2: [1], 3: [2]}},
+}
+LOGS = pd.DataFrame({
+    "round_id": range(6), "user_id": [1, 1, 2, 2, 3, 3], "item_id": [1, 2] * 3,
+    "reward": [1.0, 0, 1, 0, 0, 1], "propensity": [1 / 2, 1 / 2, 1 / 4, 3 / 4, 1 / 2, 1 / 2],
+})  # fmt: skip
+
+
+def test_rows_by_run_of_policies() -> None:
+    """The weights are 2, 4/3 and 2 in run 1 of a, and 2, 4 and 2 in the others."""
+    with Evaluator(POLICIES, logs=LOGS) as runs:
+        found = runs.evaluate(["ipw", "snipw"], by="run")
+        rounds = runs.per_user("ipw", by="run")
+        compared = {
+            over: runs.compare("ipw", baseline="b", over=over).iloc[0]
+            for over in ("runs", "paired_runs")
+        }
+    assert found["model"].tolist() == ["a"] * 4 + ["b"] * 4
+    assert found["run"].tolist() == ["1", "1", "2", "2"] * 2
+    of_weights = [4 / 6, 4 / (16 / 3), 4 / 6, 4 / 8, 4 / 6, 4 / 8, 6 / 6, 6 / 8]
+    assert found["value"].tolist() == pytest.approx(of_weights, abs=1e-12)
+    of_first = rounds[(rounds["model"] == "a") & (rounds["run"] == "1")]
+    assert of_first["ipw"].tolist() == [2, 0, 0, 0, 0, 2]
+    for over, row in compared.items():  # the differences of the pairs are 0 and -1/3
+        assert row["difference"] == pytest.approx(-1 / 6, abs=1e-12), over
+        assert row["n_runs"] == row["baseline_runs"] == 2
+    pair = compared["paired_runs"]
+    assert pair["p_value"] == pytest.approx(1 / 2, abs=1e-12)  # t = -1 with one degree of freedom
+
+
 def test_rows_by_run_of_one_model_in_the_order_of_numbers(tmp_path: Path) -> None:
     lists = pd.concat([frame.assign(seed=run) for run, frame in FRAMES["a"].items()])
     lists["seed"] = lists["seed"].replace(3, 10)
@@ -395,6 +428,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "gate": (
         lambda: evaluator().evaluate("mrr", by="run", fail_if="mrr std_runs > 1"),
         "no means over runs.*rows are by run",
+    ),
+    "policy": (
+        lambda: Evaluator(logs=LOGS, policy={"a": {"1": LOGS, "2": LOGS}}),
+        "policy of a: only recommendations can have runs, .*: 1, 2.*model .* such as a-1",
     ),
     "remote": (lambda: evaluator("s3://bucket/{run}.parquet"), "{run} works for local files only"),
 }  # fmt: skip
