@@ -11,6 +11,7 @@ from sqlmetrics.plan import rounds
 from sqlmetrics.plan.audit import Audit
 from sqlmetrics.plan.clusters import Clusters
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.runs import mean_over_runs
 from sqlmetrics.plan.sliced import ItemSlices
 from sqlmetrics.plan.slices import SliceColumn, Slicing
 from sqlmetrics.plan.values import Wide, WideTable, wide_tables
@@ -153,6 +154,29 @@ class Results:
         names = [*self.of_users_planner.keys.lists, *columns]
         name = f"{values.name}_and_slice"
         return self.slicing.sliced(values, names, name, with_positions=True)
+
+    def linearised(self, table: WideTable) -> Node:
+        """Plan values of rounds, means over runs, in which ratios of two sums are means of values.
+
+        Every run has its own ratio. The rounds have one column for every metric, without weights.
+        """
+        columns = [column for column in table.columns if column.part != "weight"]
+        if not any(column.weight for column in columns):
+            return table.node
+        planner = self.of_users_planner
+        if table.by_run is not None:
+            planner = replace(planner, several_runs=True)
+        values = planner.rendered(
+            "linearised",
+            {"per_user": table.by_run or table.node},
+            often=True,
+            columns=[vars(column) for column in columns],
+            groups=planner.keys.groups,
+        )
+        if table.by_run is None:
+            return values
+        names = [column.name for column in columns]
+        return mean_over_runs(planner, values, "linearised_over_runs", names)
 
     def require_users(self, instead: str) -> None:
         """Check that all metrics have per-user values.
