@@ -230,7 +230,7 @@ CASE
 
 {#- The aggregate of per-user values, except weighted means; a confidence interval is value ± z standard errors. -#}
 {%- macro aggregated(aggregate, value, z, quantile) -%}
-{%- if aggregate == "mean" -%} avg({{ value }})
+{%- if aggregate in ("mean", "linear") -%} avg({{ value }})
 {%- elif aggregate == "median" -%} median({{ value }})
 {%- elif aggregate == "median_low" -%} quantile_disc({{ value }}, 0.5)
 {%- elif aggregate == "quantile" -%} quantile_cont({{ value }}, {{ quantile }})

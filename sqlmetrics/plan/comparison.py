@@ -120,17 +120,8 @@ def changes(results: Results, baseline: str, n: int | None, by_gain: bool) -> Pl
 
 def _pairs(results: Results, table: WideTable, baseline: str) -> Node:
     """Plan the values of every model beside those of the baseline, and their difference."""
-    columns = [column for column in table.columns if column.part != "weight"]
-    values = table.node
-    if any(column.weight for column in columns):
-        values = results.of_users_planner.rendered(
-            "linearised",
-            {"per_user": values},
-            often=True,
-            columns=[vars(column) for column in columns],
-            groups=results.of_users_planner.keys.groups,
-        )
-    names = [column.name for column in columns]
+    values = results.linearised(table)
+    names = [column.name for column in table.columns if column.part != "weight"]
     return results.of_users_planner.rendered(
         "pairs", {"per_user": values}, often=True, names=names, baseline=baseline
     )

@@ -11,6 +11,7 @@ from sqlmetrics.plan import rounds
 from sqlmetrics.plan.audit import Audit
 from sqlmetrics.plan.clusters import Clusters
 from sqlmetrics.plan.planner import Planner
+from sqlmetrics.plan.runs import mean_over_runs
 from sqlmetrics.plan.sliced import ItemSlices
 from sqlmetrics.plan.slices import SliceColumn, Slicing
 from sqlmetrics.plan.values import Wide, WideTable, wide_tables
@@ -154,6 +155,29 @@ class Results:
         name = f"{values.name}_and_slice"
         return self.slicing.sliced(values, names, name, with_positions=True)
 
+    def linearised(self, table: WideTable) -> Node:
+        """Plan values of rounds, means over runs, in which ratios of two sums are means of values.
+
+        Every run has its own ratio. The rounds have one column for every metric, without weights.
+        """
+        columns = [column for column in table.columns if column.part != "weight"]
+        if not any(column.weight for column in columns):
+            return table.node
+        planner = self.of_users_planner
+        if table.by_run is not None:
+            planner = replace(planner, several_runs=True)
+        values = planner.rendered(
+            "linearised",
+            {"per_user": table.by_run or table.node},
+            often=True,
+            columns=[vars(column) for column in columns],
+            groups=planner.keys.groups,
+        )
+        if table.by_run is None:
+            return values
+        names = [column.name for column in columns]
+        return mean_over_runs(planner, values, "linearised_over_runs", names)
+
     def require_users(self, instead: str) -> None:
         """Check that all metrics have per-user values.
 
@@ -204,7 +228,7 @@ def results_of(
         of_users, of_runs = requests, []
         of_users_planner = item_slices.planner
     of_rounds, names = of_users[:1] and of_users[0].metric.grain == "round", None
-    if slicing is not None and of_rounds:
+    if slicing is not None and slicing.of_users and of_rounds:
         calls = calls_of(requests)
         rows = {node.key: node for node in (planner.queries(call).everybody for call in calls)}
         of_users_planner, names = rounds.sliced(planner, slicing, [*rows.values()])

@@ -9,7 +9,7 @@ from sqlmetrics.plan.gaps import Gaps, GapTable
 from sqlmetrics.plan.resampling import percentiles, resample_groups, resampled_means
 from sqlmetrics.plan.result_rows import Shares, ended, group_homes, lacks_groups, rows_of_shares
 from sqlmetrics.plan.results import Results
-from sqlmetrics.plan.runs import means_over_runs, spread_of_users
+from sqlmetrics.plan.runs import means_over_runs, totals_over_runs
 from sqlmetrics.plan.sliced import by_user
 from sqlmetrics.plan.values import Wide, wide_tables
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
@@ -116,22 +116,32 @@ def _totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[st
     below: dict[str, GapTable] = {}
     clustered = results.clusters is not None
     for name, table in wide.tables.items():
-        sliced = results.clustered_values(table.node, table.names)
+        own = [column for column in table.columns if column.part not in ("weight", "people")]
+        rows, valued, names = table.node, own, table.names
+        if table.by_run is not None and any(column.aggregate == "ratio" for column in own):
+            rows, names = results.linearised(table), [column.name for column in own]
+            valued = [column.linear for column in own]
+        sliced = results.clustered_values(rows, names)
         reads, homes = {"per_user": sliced}, {}
         if lacks_groups(results):
             homes = group_homes(results, table)
             reads |= {home: node for home, (node, _) in homes.items()}
-        valued = [column for column in table.columns if column.part not in ("weight", "people")]
-        columns = [vars(column) for column in valued]
         aggregates = results.planner.rendered(
             "totals",
             reads,
             groups=results.groups,
             homes_of_groups={home: names for home, (_, names) in homes.items()},
-            columns=columns,
+            columns=[vars(column) for column in valued],
             z=results.interval.z,
         )
-        totals[name] = {"name": aggregates}
+        totals[name] = {}
+        if table.by_run is not None:
+            by_run = results.sliced_values(table.by_run, ["run", *table.names])
+            of_run = [vars(column) for column in own]
+            aggregates, totals[name]["over_runs"] = totals_over_runs(
+                results.planner, results.groups, aggregates, by_run, of_run, results.interval.z
+            )
+        totals[name]["name"] = aggregates
         if results.clusters is not None:
             totals[name]["clusters"] = results.clusters.errors(
                 sliced, results.groups, [(column.name, column.weight) for column in valued]
@@ -140,15 +150,10 @@ def _totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[st
             totals[name]["audit"] = results.audit.estimates(
                 sliced, results.groups, [column.name for column in valued]
             )
-        if table.by_run is not None:
-            by_run = results.sliced_values(table.by_run, ["run", *table.names])
-            totals[name]["over_runs"] = spread_of_users(
-                results.planner, results.groups, by_run, columns, results.interval.z
-            )
         means = [
             column.name
             for column in valued
-            if column.aggregate in ("mean", "weighted_mean", "ratio")
+            if column.aggregate in ("mean", "weighted_mean", "ratio", "linear")
         ]
         weights = {column.name: column.weight for column in valued if column.weight}
         resampled = None
@@ -156,11 +161,14 @@ def _totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[st
             resampled = resampled_means(results, sliced, means, weights=weights)
             totals[name]["percentiles"] = percentiles(results, resampled, means)
         if results.gaps:
-            groups_of_users = resample_groups(results, sliced, means, weights) if means else None
+            # a value that stands for a ratio belongs to its slice: users cannot change theirs
+            moved = [c.name for c in valued if c.name in means and c.aggregate != "linear"]
+            groups_of_users = resample_groups(results, sliced, moved, weights) if moved else None
             values = {column.name: f"{column.name}_value" for column in valued}
             below[name] = _gaps(results).below(
-                aggregates, values, means, resampled, groups_of_users, sliced if clustered else None
-            )
+                aggregates, values, moved, resampled if moved else None, groups_of_users,
+                sliced if clustered else None,
+            )  # fmt: skip
     if results.of_runs:
         of_runs, tables, gaps = _run_totals(results)
         wide, totals, below = wide | of_runs, totals | tables, below | gaps

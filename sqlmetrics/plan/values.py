@@ -54,6 +54,11 @@ class Column:
     defined: str = ""
     standard_error: str = ""  # the column with the standard error
 
+    @property
+    def linear(self) -> Column:
+        """Return the column for values whose mean is the ratio, if it is one."""
+        return replace(self, aggregate="linear", weight="") if self.aggregate == "ratio" else self
+
 
 @dataclass(frozen=True)
 class WideTable:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.stats.paired_tests import adjusted_within, powers, t_interval, t_test
+from sqlmetrics.metrics.spec import labelled
+from sqlmetrics.stats.paired_tests import ROUNDING, adjusted_within, powers, t_interval, t_test
 from sqlmetrics.stats.power import Power
 from sqlmetrics.texts.messages import Argument, Message
 from sqlmetrics.texts.wording import listed
@@ -61,7 +63,8 @@ def over_runs(
         and p-values are missing if a model has a single run.
 
     Raises:
-        UsageError: runs are paired, and a model has other runs than the baseline.
+        UsageError: runs are paired, and a model has other runs than the baseline, or no value of a
+            metric in a run in which the baseline has one, or the reverse.
     """
     import numpy as np
     import pandas as pd
@@ -72,14 +75,17 @@ def over_runs(
     rows: list[dict[str, Any]] = []
     for key, of_key in values.groupby(keys, sort=False, dropna=False):
         runs = {
-            str(model): of_model.set_index("run")["value"].astype("float64").dropna()
+            str(model): of_model.set_index("run")["value"].astype("float64")
             for model, of_model in of_key.groupby("model", sort=False)
         }
         known = dict(zip(keys, key, strict=True))
         for model, own in runs.items():
             if model != baseline:
+                if paired:
+                    _check_pairs({model: own, baseline: runs[baseline]}, known)
                 row = {"model": model, "baseline": baseline}
-                rows.append({**known, **row, **_compared(own, runs[baseline], row, paired)})
+                both = own.dropna(), runs[baseline].dropna()
+                rows.append({**known, **row, **_compared(*both, paired)})
     frame = pd.DataFrame(rows)
     difference, error = frame["difference"].to_numpy(), frame.pop("error").to_numpy()
     n = frame.pop("freedom").to_numpy() + 1
@@ -105,29 +111,50 @@ def over_runs(
     return frame[[*leading, *ending]].astype(dict.fromkeys(counts, "Int64"))
 
 
-def _compared(
-    own: pd.Series, other: pd.Series, models: dict[str, str], paired: bool
-) -> dict[str, Any]:
+def _check_pairs(runs: Mapping[str, pd.Series], known: Mapping[str, Any]) -> None:
+    """Check that two models have the same runs, and values in the same runs."""
+    import pandas as pd
+
+    own, other = runs.values()
+    if alone := sorted({*own.index} ^ {*other.index}):
+        raise UsageError(
+            f"{' and '.join(runs)} have different runs: {listed(map(str, alone))}",
+            remedy=Message("compare runs that are no pairs by ", Argument("over", "runs")),
+        )
+    (*slices, (_, metric), (_, k)) = known.items()
+    of = labelled(metric, None if pd.isna(k) else int(k))
+    of += "".join(f", {name}={value}" for name, value in slices)
+    for model, values in runs.items():
+        for run in values.index[values.isna() & (own.notna() | other.notna())]:
+            raise UsageError(
+                f"run {run} of {model} has no value of {of}, so that it is no pair of the run "
+                f"{run} of {next(name for name in runs if name != model)}",
+                remedy=f"omit run {run} of both models",
+            )
+
+
+def _compared(own: pd.Series, other: pd.Series, paired: bool) -> dict[str, Any]:
+    # as in the queries: values that differ by rounding alone are equal
+    rounding = ROUNDING * max(1, own.abs().max(), other.abs().max())
+
+    def deviation(values: pd.Series) -> float:
+        return 0.0 if values.max() - values.min() <= rounding else float(values.std())
+
+    difference = own.mean() - other.mean()
     found = {
         "value": own.mean(), "baseline_value": other.mean(),
-        "difference": own.mean() - other.mean(),
+        "difference": 0.0 if abs(difference) <= rounding else difference,
         **dict.fromkeys(("error", "freedom", "deviation", "freedom_of_one"), math.nan),
         "n_runs": len(own), "baseline_runs": len(other),
     }  # fmt: skip
     if paired:
-        if alone := sorted({*own.index} ^ {*other.index}):
-            raise UsageError(
-                f"{models['model']} and {models['baseline']} have different runs: "
-                f"{listed(map(str, alone))}",
-                remedy=Message("compare runs that are no pairs by ", Argument("over", "runs")),
-            )
-        pairs = own - other
-        if len(pairs) > 1:
-            found |= {"error": pairs.std() / math.sqrt(len(pairs)), "freedom": len(pairs) - 1}
-            found |= {"deviation": pairs.std(), "freedom_of_one": 1.0}
+        if len(own) > 1:
+            of_pairs = deviation(own - other)
+            found |= {"error": of_pairs / math.sqrt(len(own)), "freedom": len(own) - 1}
+            found |= {"deviation": of_pairs, "freedom_of_one": 1.0}
         return found
     if min(len(own), len(other)) > 1:
-        of_runs = own.var(), other.var()
+        of_runs = deviation(own) ** 2, deviation(other) ** 2
         found["error"], found["freedom"] = _welch(of_runs, (len(own), len(other)))
         # of a run of each model: n runs of each have n - 1 times its degrees of freedom
         error, freedom = _welch(of_runs, (2, 2))

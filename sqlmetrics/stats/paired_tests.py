@@ -23,9 +23,9 @@ TESTS: tuple[SignificanceTest, ...] = get_args(SignificanceTest)
 CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
 
 FEW = 50  # maximum number of non-zero differences for an exact Wilcoxon test
+ROUNDING = 1e-12  # a smaller relative spread is only rounding error
 
 _FEW_TIED = 13  # maximum number for which all signs are enumerated if differences are tied
-_ROUNDING = 1e-12  # a smaller relative spread is only rounding error
 _COUNTS = ("k", "wins", "ties", "losses", "n_users")
 _COLUMNS = (
     *("metric", "k", "model", "baseline", "value", "baseline_value", "difference"),
@@ -139,11 +139,11 @@ def finished(
     check_scipy(test=test, interval=interval)
     n = _numbers(rows, "n_users")
     difference, std = _numbers(rows, "difference"), _numbers(rows, "std")
-    std = np.where(std <= _ROUNDING * np.abs(difference), 0.0, std)
+    std = np.where(std <= ROUNDING * np.abs(difference), 0.0, std)
     error, n_units = _divided(std, np.sqrt(n)), n
     if clustered := "n_clusters" in rows.columns:
         error, n_units = _numbers(rows, "standard_error"), _numbers(rows, "n_clusters")
-        error = np.where(error <= _ROUNDING * np.abs(difference), 0.0, error)
+        error = np.where(error <= ROUNDING * np.abs(difference), 0.0, error)
     if audited := "n_audited" in rows.columns:
         error = _numbers(rows, "standard_error")
         n_units = np.full(len(rows), np.inf)  # degrees of freedom: the normal distribution

@@ -48,6 +48,17 @@ from sqlmetrics.texts.messages import RANKED, Argument, Message, give, map_colum
 from sqlmetrics.texts.wording import listed
 
 
+def _only_lists_have_runs(table: str, model: str | None, runs: Iterable[str]) -> UsageError:
+    of_model = "" if model is None else f" of {model}"
+    example = "-".join(filter(None, (model, next(iter(runs)))))
+    return UsageError(
+        f"{table}{of_model}: only recommendations can have runs, but runs are given: "
+        f"{listed(runs)}",
+        table=table,
+        remedy=f"give each run as a model with a name of its own, such as {example}",
+    )
+
+
 def _assumed(
     table: str, wanted: Mapping[str, str | None], required: Sequence[str]
 ) -> dict[str, str]:
@@ -151,6 +162,8 @@ class TableReader:
             raise UsageError(f"{name}: the dict is empty; give at least one model")
         sources = []
         for model, of_model in parts.items():
+            if isinstance(of_model, Runs) and name != "recommendations":
+                raise _only_lists_have_runs(name, model, of_model)
             runs = of_model if isinstance(of_model, Runs) else {None: of_model}
             for run, part in runs.items():
                 label = name if model is None else f"{name} of {model}"

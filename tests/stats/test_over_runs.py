@@ -83,6 +83,40 @@ def test_equal_runs_and_single_runs() -> None:
     assert row["difference"] == 0
 
 
+def reciprocal_ranks(ranks: Any) -> dict[int, list[int]]:
+    """Return a list for every user, with the relevant item 1 at a rank."""
+    return {user: [*range(2, rank + 1), 1] for user, rank in enumerate(ranks)}
+
+
+@pytest.mark.parametrize("over", ["runs", "paired_runs"])
+def test_rounding_is_no_difference(over: Any) -> None:
+    """Every run has the same reciprocal ranks, of other users: their sums differ by rounding.
+
+    Those of c are all 1/2: equal differences say nothing about others.
+    """
+    draw = np.random.default_rng(0)
+    ranks = draw.integers(1, 8, 40)
+    lists = {
+        "a": {run: reciprocal_ranks(ranks) for run in range(4)},
+        "b": {run: reciprocal_ranks(draw.permutation(ranks)) for run in range(4)},
+        "c": {run: reciprocal_ranks([2] * 40) for run in range(4)},
+    }
+    truth = pd.DataFrame({"user_id": range(40), "item_id": 1})
+    with sm.Evaluator(lists, truth, check=False) as runs:
+        values = runs.evaluate("mrr", by="run")["value"].tolist()
+        frame = runs.compare("mrr", baseline="b", over=over, detect=0.1)
+    assert len({*values[:8]}) > 1  # only by rounding
+    same, better = frame.to_dict("records")
+    assert (same["difference"], same["p_value"]) == (0, 1)
+    difference = 1 / 2 - np.mean(1 / ranks)
+    assert better["difference"] == pytest.approx(difference, abs=1e-12)
+    assert (better["ci_low"], better["ci_high"]) == (better["difference"],) * 2
+    assert better["p_value"] == 0
+    assert frame[["mde", "mde_relative", "runs_needed"]].isna().all(axis=None)
+    (sentence,) = frame.attrs[ATTRIBUTE]
+    assert "a is not significantly different from b (+0" in sentence
+
+
 def test_gates() -> None:
     with evaluator() as runs:
         for gate in ("mrr p_value > 0.05", "mrr mde > 1%", "mrr runs_needed > 3"):
@@ -218,6 +252,24 @@ def test_runs_that_are_no_pairs_and_models_without_runs() -> None:
     plain = {model: runs[1] for model, runs in FRAMES.items()}
     with evaluator(plain) as single, pytest.raises(UsageError, match="needs several runs"):
         single.compare("mrr", baseline="a", over="runs")
+
+
+def test_a_run_without_a_value_is_no_pair() -> None:
+    """No user of run 2 has a list; a run that has no value for both models is omitted."""
+    strangers = FRAMES["a"][2].assign(user_id=lambda rows: rows["user_id"] + 10)
+    drop = {"settings": {"no_recommendations": "drop"}}
+    lists = {"a": {**FRAMES["a"], 2: strangers}, "b": FRAMES["b"]}
+    words = r"run 2 of {} has no value of mrr@3.* run 2 of {}\. Omit run 2 of both"
+    for baseline in "ab":
+        with (
+            evaluator(lists, **drop) as runs,
+            pytest.raises(UsageError, match=words.format("a", "b")),
+        ):
+            runs.compare("mrr@3", baseline=baseline, over="paired_runs")
+    lists["b"] = {**FRAMES["b"], 2: strangers}
+    with evaluator(lists, **drop) as runs:
+        row = runs.compare("mrr@3", baseline="a", over="paired_runs").iloc[0]
+    assert row["n_runs"] == row["baseline_runs"] == 2
 
 
 def test_the_command_line(tmp_path: Any) -> None:

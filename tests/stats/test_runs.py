@@ -13,8 +13,10 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 import sqlmetrics as sm
+from sqlmetrics.errors import SqlmetricsWarning
 from tests.support import command_line
 from tests.support.further_tables import CATALOG, EVERYTHING, Evaluator
 from tests.support.runs import (
@@ -24,6 +26,7 @@ from tests.support.runs import (
     MISS,
     OF_USERS,
     TRUTH,
+    VALUES,
     evaluator,
 )
 
@@ -248,6 +251,135 @@ def test_rows_by_run_are_those_of_each_run_alone(options: dict[str, Any]) -> Non
     pd.testing.assert_frame_equal(users, in_order[[*users]], check_dtype=False)
 
 
+# the items of two policies in their runs, for users 1, 2 and 3 with two rounds each
+POLICIES = {
+    "a": {1: {1: [1], 2: [2], 3: [2]}, 2: {1: [2], 2: [1], 3: [1]}},
+    "b": {1: {1: [2], 2: [1], 3: [1]}, 2: {1: [2], 2: [1], 3: [2]}},
+}
+LOGS = pd.DataFrame({
+    "round_id": range(6), "user_id": [1, 1, 2, 2, 3, 3], "item_id": [1, 2] * 3,
+    "reward": [1.0, 0, 1, 0, 0, 1], "propensity": [1 / 2, 1 / 2, 1 / 4, 3 / 4, 1 / 2, 1 / 2],
+})  # fmt: skip
+
+
+def test_rows_by_run_of_policies() -> None:
+    """The weights are 2, 4/3 and 2 in run 1 of a, and 2, 4 and 2 in the others."""
+    with Evaluator(POLICIES, logs=LOGS) as runs:
+        found = runs.evaluate(["ipw", "snipw"], by="run")
+        rounds = runs.per_user("ipw", by="run")
+        compared = {
+            over: runs.compare("ipw", baseline="b", over=over).iloc[0]
+            for over in ("runs", "paired_runs")
+        }
+    assert found["model"].tolist() == ["a"] * 4 + ["b"] * 4
+    assert found["run"].tolist() == ["1", "1", "2", "2"] * 2
+    of_weights = [4 / 6, 4 / (16 / 3), 4 / 6, 4 / 8, 4 / 6, 4 / 8, 6 / 6, 6 / 8]
+    assert found["value"].tolist() == pytest.approx(of_weights, abs=1e-12)
+    of_first = rounds[(rounds["model"] == "a") & (rounds["run"] == "1")]
+    assert of_first["ipw"].tolist() == [2, 0, 0, 0, 0, 2]
+    for over, row in compared.items():  # the differences of the pairs are 0 and -1/3
+        assert row["difference"] == pytest.approx(-1 / 6, abs=1e-12), over
+        assert row["n_runs"] == row["baseline_runs"] == 2
+    pair = compared["paired_runs"]
+    assert pair["p_value"] == pytest.approx(1 / 2, abs=1e-12)  # t = -1 with one degree of freedom
+
+
+Z = 1.959963984540054
+
+
+def test_ratios_of_sums_are_means_of_those_of_the_runs() -> None:
+    """Run 1 of a has the ratio 4 / (16/3), the other ones 4 / 8, 4 / 8 and 6 / 8.
+
+    A round has the influence w (reward - ratio) / Σw on a run. The means over both runs of a, in
+    64ths, are 3, -4, 8, -6, -4, 3, and those of b 0, -10, 12, 0, -4, 2.
+    """
+    metrics = ["snipw", "ess", "importance_weight(aggregate=max)"]
+    with Evaluator(POLICIES, logs=LOGS) as runs:
+        found = runs.evaluate(metrics)
+        with pytest.warns(SqlmetricsWarning, match="fewer than 30 clusters"):
+            by_user = runs.evaluate("snipw", cluster="user_id").iloc[0]
+        drawn = runs.evaluate("snipw", ci="bootstrap", resamples=2000).iloc[0]
+        compared = runs.compare("snipw", baseline="b").iloc[0]
+        over_runs = [runs.compare(metric, baseline="b", over="runs").iloc[0] for metric in metrics]
+    with Evaluator({**POLICIES, "one": POLICIES["a"][1]}, logs=LOGS) as beside:
+        one = beside.evaluate("snipw").iloc[-1]
+    with Evaluator(POLICIES["a"][1], logs=LOGS) as single:
+        alone = single.evaluate("snipw").iloc[0]
+    of_weights = [(16 / 3) ** 2 / (8 + 16 / 9), 64 / 24]
+    assert found["value"].tolist() == pytest.approx(
+        [5 / 8, np.mean(of_weights), 3, 5 / 8, 64 / 24, 4], abs=1e-12
+    )
+    a = found.iloc[0]
+    assert (a["n_users"], a["n_runs"]) == (6, 2)
+    # √(Σ w (reward - ratio)² / Σw · 6/5) of both runs: 3/16 and 1/4 before 6/5
+    assert a["std"] == pytest.approx((math.sqrt(9 / 40) + math.sqrt(3 / 10)) / 2, abs=1e-12)
+    error = math.sqrt(9 + 16 + 64 + 36 + 16 + 9) / 64
+    assert [a["ci_low"], a["ci_high"]] == pytest.approx(
+        [5 / 8 - Z * error, 5 / 8 + Z * error], abs=1e-12
+    )
+    assert (drawn["ci_high"] - drawn["ci_low"]) / (2 * Z * error) == pytest.approx(1, abs=0.15)
+    # users have -1, 2 and -1 of 64: √(3/2 · 6) / 64
+    half = scipy.stats.t.ppf(0.975, 2) * 3 / 64
+    assert by_user["ci_high"] == pytest.approx(5 / 8 + half, abs=1e-12)
+    values = [compared["value"], compared["baseline_value"], compared["difference"]]
+    assert values == pytest.approx([5 / 8, 5 / 8, 0], abs=1e-12)
+    half = scipy.stats.t.ppf(0.975, 5) * math.sqrt((9 + 36 + 16 + 36 + 1) * 6 / 5) / 64
+    assert compared["ci_high"] == pytest.approx(half, abs=1e-12)
+    of_a = found["value"].iloc[:3].tolist()
+    assert [row["value"] for row in over_runs] == pytest.approx(of_a, abs=1e-12)
+    numbers = ["value", "n_users", "std", "ci_low", "ci_high"]
+    assert one[numbers].tolist() == pytest.approx(alone[numbers].tolist(), abs=1e-12)
+
+
+def test_slices_and_gaps_of_ratios() -> None:
+    """In x, run 1 of a has the rewards 1 and 0 with the weights 2 and 4/3; in y only 1."""
+    logs = LOGS.assign(half=[*"xxyxyy"])
+    with (
+        Evaluator({"a": POLICIES["a"]}, logs=logs) as runs,
+        pytest.warns(SqlmetricsWarning, match="fewer than 30 users"),
+    ):
+        found = runs.evaluate(["ipw", "snipw"], by="half", gap="difference")
+    rows = found[found["metric"] == "snipw"].set_index("half")
+    of_slices = [(6 / 10 + 0) / 2, (1 + 4 / 6) / 2]
+    assert rows["value"].tolist() == pytest.approx([*of_slices, np.ptp(of_slices)], abs=1e-12)
+    assert rows["p_value"].isna().all()
+    assert found["p_value"].notna().sum() == 1  # of the mean
+
+
+def test_statistics_other_than_means_are_means_of_those_of_the_runs() -> None:
+    """Of the reciprocal ranks of every run: see support/runs.py."""
+    names = {"max": np.max, "median": np.median, "sum": np.sum}
+    metrics = [f"mrr(aggregate={name})" for name in names]
+    metrics.append("mrr(aggregate=half_width)")
+    values = {m: [[v or 0 for v in row] for row in runs.values()] for m, runs in VALUES.items()}
+
+    def half_width(row: list[float]) -> float:
+        return Z * float(np.std(row, ddof=1)) / 2
+
+    expected = np.array([
+        [[of(row) for row in values[model]] for of in (*names.values(), half_width)]
+        for model in "ab"
+    ]).reshape(8, 3)  # fmt: skip
+    users = pd.DataFrame({"user_id": [1, 2, 3, 4], "half": [*"xxyy"]})
+    with evaluator(users=users) as runs:
+        found = runs.evaluate(metrics)
+        sliced = runs.evaluate("mrr(aggregate=max)", by="half")
+        rows = runs.evaluate(metrics, by="run")
+    assert found["value"].tolist() == pytest.approx(expected.mean(axis=1), abs=1e-12)
+    spread = expected.std(axis=1, ddof=1)
+    assert found["std_runs"].tolist() == pytest.approx(spread, abs=1e-12)
+    means = rows.groupby(["model", "metric"], sort=False)["value"].mean()
+    assert found["value"].tolist() == pytest.approx(means.tolist(), abs=1e-12)
+    assert found[["ci_low", "ci_high"]].isna().all(axis=None)
+    of_halves = [np.mean([max(row[of]) for row in values[m]]) for m in "ab"
+                 for of in (slice(2), slice(2, 4))]  # fmt: skip
+    assert sliced["value"].tolist() == pytest.approx(of_halves, abs=1e-12)
+    one = IN_A_COLUMN[IN_A_COLUMN["model"] == "a"].drop(columns="model")
+    with evaluator(one) as runs:
+        alone = runs.evaluate(metrics)
+    assert alone["value"].tolist() == pytest.approx(found["value"].tolist()[:4], abs=1e-12)
+
+
 def test_rows_by_run_of_one_model_in_the_order_of_numbers(tmp_path: Path) -> None:
     lists = pd.concat([frame.assign(seed=run) for run, frame in FRAMES["a"].items()])
     lists["seed"] = lists["seed"].replace(3, 10)
@@ -395,6 +527,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "gate": (
         lambda: evaluator().evaluate("mrr", by="run", fail_if="mrr std_runs > 1"),
         "no means over runs.*rows are by run",
+    ),
+    "policy": (
+        lambda: Evaluator(logs=LOGS, policy={"a": {"1": LOGS, "2": LOGS}}),
+        "policy of a: only recommendations can have runs, .*: 1, 2.*model .* such as a-1",
     ),
     "remote": (lambda: evaluator("s3://bucket/{run}.parquet"), "{run} works for local files only"),
 }  # fmt: skip

@@ -581,12 +581,25 @@ def plans_of_runs() -> Iterator[tuple[str, Plan]]:
     for several_models, dialect in itertools.product((False, True), (NATIVE, "spark")):
         plans = planner(several_models, dialect=dialect, several_runs=True)
         where = f"runs, several_models={several_models} {dialect}"
-        requests = wanted(plans, "ndcg", *PER_RUN)
+        requests = wanted(plans, "ndcg", "mrr(aggregate=median)", *PER_RUN)
         by_run = {"by": ["run", *BY_USER[0]["by"]]}
         for sliced, interval in ((None, RUN_CI), (BY_USER[0], NORMAL), (by_run, RUN_CI)):
             slices = slicing(plans, **sliced) if sliced else None
             results = results_of(plans, requests, slicing=slices, interval=interval)
             yield f"{interval.kind} {sliced} {where}", summary(results)
+        logs = {name: kind for name, kind in RICH["logs"].items() if name != "target_propensity"}
+        tables = {"logs": table("logs", {**KEYS, **logs})}
+        tables |= {name: plans.tables[name] for name in ("recommendations", "users")}
+        of_logs = replace(plans, tables=tables)
+        requests_of_rounds = wanted(of_logs, "ipw", "snipw", "ess", k=[None])
+        of_rounds = planner_of(of_logs, requests_of_rounds)
+        for by in (None, ["run"], ["country"]):
+            slices = slicing(of_rounds, by) if by else None
+            results = results_of(of_rounds, requests_of_rounds, slicing=slices)
+            yield f"rounds {by} {where}", summary(results)
+            if several_models and by != ["run"]:
+                few = results.narrowed(requests_of_rounds[:2])
+                yield f"comparison of rounds {by} {where}", comparison(few, "als", "t")
     yield "comparison of runs", comparison(results_of(plans, requests[:1]), "als", "t")
 
 
