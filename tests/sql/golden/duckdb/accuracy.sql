@@ -5,9 +5,6 @@ WITH recommendations AS (
     UNION ALL
     SELECT 'popular' AS model, user_id, item_id, score
     FROM shop.popular
-), recommendation_profile AS (
-    -- one row per recommendation list
-    SELECT model, user_id FROM recommendations GROUP BY model, user_id
 ), relevant AS (
     -- one row per relevant (user, item)
     SELECT user_id, item_id FROM shop.interactions WHERE CAST(relevance AS DOUBLE) > 0
@@ -16,7 +13,7 @@ WITH recommendations AS (
     SELECT user_id, count(*) AS n_relevant FROM relevant GROUP BY user_id
 ), models AS (
     -- one row per model
-    SELECT model FROM recommendation_profile GROUP BY model
+    SELECT model FROM recommendations GROUP BY model
 ), ranked AS (
     -- one row per recommended item, with its rank in the list
     SELECT
