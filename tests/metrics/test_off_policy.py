@@ -101,6 +101,7 @@ EXACT: dict[str, dict[str, tuple[str, float | None, float | None]]] = {
         "matched_rounds(aggregate=sum)": ("3", None, None),
     },
 }
+WEIGHTS = [1 / 2, 2, 4, 0, 1, 4 / 5, 3]  # of the rounds under the stochastic policy
 # that do not read predictions, so that lists have them, too
 OF_WEIGHTS = ["ipw", "snipw", "beta_ipw", "replay", "ess", "matched_rounds"]
 ALL = ["ipw", "snipw", "beta_ipw", "dm", "dr", "sndr", "importance_weight", "ess", "matched_rounds"]
@@ -177,6 +178,23 @@ def test_slices_by_users_and_by_columns_of_users() -> None:
     assert found.to_dict() == pytest.approx({"u1": 0.5 / 2, "u2": 4 / 2, "u3": (1 + 6) / 3})
 
 
+@pytest.mark.parametrize("has_rounds", [True, False])
+def test_slices_by_activity_are_those_of_the_users_of_rounds(has_rounds: bool) -> None:
+    history = pd.DataFrame({"user_id": ["u1", "u3", "u3"], "item_id": ["a", "a", "b"]})
+    logs = LOGS.assign(
+        target_propensity=[w * p for w, p in zip(WEIGHTS, PROPENSITIES, strict=True)]
+    )
+    tables = {"history": history, "logs": logs if has_rounds else logs.drop(columns="round_id")}
+    found = evaluate("ipw", {"by": "activity(warm_from=2)"}, **tables)
+    of_slices = found.set_index("activity")["value"].to_dict()
+    expected = {"cold": 0.5 / 2, "new": 4 / 2, "warm": (1 + 6) / 3}  # u1, u2 and u3
+    assert of_slices == pytest.approx(expected)
+    found = evaluate("snipw", {"by": "activity_group(groups=2)"}, **tables)
+    of_slices = found.set_index("activity_group")["value"].to_dict()
+    expected = {"1: 1 to 1 items": 0.5 / 2.5, "2: 2 to 2 items": 7 / 4.8, "new": 4 / 4}
+    assert of_slices == pytest.approx(expected)
+
+
 @pytest.mark.filterwarnings("ignore:.*fewer than 30 clusters")
 def test_policies_are_compared_round_by_round() -> None:
     with Evaluator(logs=LOGS, policy=POLICIES) as evaluator:
@@ -184,7 +202,7 @@ def test_policies_are_compared_round_by_round() -> None:
         clustered = evaluator.compare("snipw", baseline="deterministic", cluster="user_id")
         rounds = evaluator.per_user(["ipw", "snipw"])
     weights = {
-        "stochastic": [1 / 2, 2, 4, 0, 1, 4 / 5, 3],
+        "stochastic": WEIGHTS,
         "deterministic": [0, 4, 5, 0, 0, 0, 10],
     }
 
@@ -408,12 +426,17 @@ def test_broken_tables_are_refused(what: str) -> None:
         (["dr(weights=switch)"], {}, "needs the setting lambda"),
         (["dr(lambda=2)"], {}, "no effect without weights=switch"),
         (["ipw(weights=subgaussian, lambda=2)"], {}, "lambda of at most 1"),
-        (["ipw"], {"by": "nothing"}, "unknown column or slice"),
+        (["ipw"], {"by": "nothing"}, "columns of logs: .*; slices: activity, activity_group$"),
+        (["ipw"], {"by": "month"}, "^by: month has slices of items; rounds of the logs have no "),
+        (["ipw"], {"by": "items.category"}, "^by: category has slices of items; rounds of the"),
+        (["ipw"], {"by_item": "category"}, "^by_item: rounds of the logs have no relevant items"),
     ],
 )
 def test_requests_are_refused(metrics: list[str], call: dict[str, Any], message: str) -> None:
     with pytest.raises(sm.UsageError, match=message):
-        evaluate(metrics, call, policy=POLICY)
+        evaluate(
+            metrics, call, policy=POLICY, items=pd.DataFrame({"item_id": ["a"], "category": ["x"]})
+        )
 
 
 @pytest.mark.parametrize(
