@@ -236,6 +236,26 @@ def test_policies_are_compared_round_by_round() -> None:
     assert own.tolist() == pytest.approx([0.5, 0, 4, 0, 1, 0, 6])
 
 
+@pytest.mark.parametrize(
+    ("tables", "remedy"),
+    [
+        ({"policy": POLICIES["stochastic"]}, "policy={'NAME': …} for each, or a column model"),
+        ({"recommendations": LISTS}, "recommendations={'NAME': …} for each, or a column model"),
+        (
+            {"logs": LOGS.assign(target_propensity=0.5)},
+            "policy={'NAME': …} for each, or a column model, in place of the column "
+            "target_propensity of the logs",
+        ),
+    ],
+)
+def test_one_policy_has_nothing_to_be_compared_with(tables: dict[str, Any], remedy: str) -> None:
+    with Evaluator(**{"logs": LOGS, **tables}) as evaluator:
+        for refused in (evaluator.compare, evaluator.leaderboard):
+            with pytest.raises(sm.UsageError) as caught:
+                refused("ipw")
+            assert str(caught.value) == f"a comparison needs several models; give {remedy}"
+
+
 def test_a_gate_on_the_effective_sample_size() -> None:
     with (
         Evaluator(logs=LOGS, policy=POLICIES["stochastic"]) as evaluator,
@@ -397,6 +417,18 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         {"logs": LOGS.assign(target_propensity=0.5)},
         "the new policy is given twice",
     ),
+    "predictions without a policy, in place of lists": (
+        {"policy": None, "recommendations": LISTS},
+        r"Give the table with policy=… .*, in place of the lists",
+    ),
+    "predictions without a policy, in place of a column": (
+        {"policy": None, "logs": LOGS.assign(target_propensity=0.5)},
+        r"Give the table with policy=… .*, in place of the column target_propensity of the logs",
+    ),
+    "rounded probabilities": (
+        {"policy": POLICY.assign(probability=POLICY["probability"].replace(0.25, 0.2499))},
+        r"divide rounded ones, with a sum such as 0\.9999, by their sum",
+    ),
     "no policy": ({"policy": None}, "no new policy is given"),
     "a probability in the logs above 1": (
         {"logs": LOGS.assign(target_propensity=[1.5] + [0.5] * 6), "policy": None},
@@ -412,7 +444,8 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("what", BROKEN)
 def test_broken_tables_are_refused(what: str) -> None:
     tables, message = BROKEN[what]
-    metrics = ["ipw"] if tables.get("policy", POLICY) is None else ["ipw", "dr"]
+    has_predictions = tables.get("policy", POLICY) is not None or what.startswith("predictions")
+    metrics = ["ipw", "dr"] if has_predictions else ["ipw"]
     with pytest.raises(sm.SqlmetricsError, match=message):
         evaluate(metrics, **{"policy": POLICY, **tables})
 
