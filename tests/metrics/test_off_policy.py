@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
+from sqlmetrics.errors import RowsError
 from sqlmetrics.stats.decisions import ATTRIBUTE
 from tests.support.evaluators import Evaluator
 
@@ -497,10 +498,40 @@ def test_broken_examinations_are_refused(examination: list[float], message: str)
         by_positions("position_ips(examination=column)", SHOWN.assign(examination=examination))
 
 
-def test_several_items_at_one_position_of_a_slate() -> None:
+@pytest.mark.parametrize("metric", ["iips", "rips"])
+@pytest.mark.parametrize(
+    ("changes", "message", "examples"),
+    [
+        (
+            {"position": 1},
+            "3 positions of slates have several items",
+            [{"round_id": number, "position": 1, "n_items": 2} for number in (1, 2, 3)],
+        ),
+        (
+            {"position": [1, 3, 1, 2, 2, 4]},
+            "2 slates lack items at a position above the last one",
+            [{"round_id": 1, "n_positions": 2, "last_position": 3},
+             {"round_id": 3, "n_positions": 2, "last_position": 4}],
+        ),
+        (
+            {"user_id": ["u1", "u2", "u1", "u1", "u2", "u2"], "position": [1, 3, 1, 2, 1, 2]},
+            "1 slate has several users, or no id",
+            [{"round_id": 1, "n_users": 2}],
+        ),
+        (
+            {"round_id": [1, 1, 2, 2, None, None]},
+            "1 slate has several users, or no id",
+            [{"round_id": None, "n_users": 1}],
+        ),
+    ],
+)  # fmt: skip
+def test_broken_slates_are_refused(
+    metric: str, changes: dict[str, Any], message: str, examples: list[dict[str, Any]]
+) -> None:
     columns = {"logs.propensity": "at_position", "logs.target_propensity": "new_at_position"}
-    with pytest.raises(sm.DataError, match="3 positions of slates have several items"):
-        evaluate("iips", logs=SLATES.assign(position=1), columns=columns)
+    with pytest.raises(RowsError, match=message) as caught:
+        evaluate(metric, logs=SLATES.assign(**changes), columns=columns)
+    assert [*caught.value.examples] == examples
 
 
 def test_weights_are_checked() -> None:
