@@ -591,6 +591,32 @@ def test_a_baseline_that_is_no_possible_reward(targets: list[float], beta: str) 
     assert "Use snipw" in text
 
 
+@pytest.mark.parametrize(
+    ("rewards", "beta", "is_found"),
+    [
+        ([2, 2, 2, 5, 3, 5], 1.537, False),  # between 0 and the lowest reward
+        ([1, 1, 1, 9, 9, 9], -0.614, True),
+    ],
+)
+def test_a_baseline_between_0_and_the_rewards_is_one(
+    rewards: list[int], beta: float, is_found: bool
+) -> None:
+    """It is between the baselines of ipw, which is 0, and of a possible reward."""
+    weights = [2.5, 1.2, 1.2, 0.5, 0.5, 0.3]
+    excess = [w * w - w for w in weights]
+    own = sum(e * r for e, r in zip(excess, rewards, strict=True)) / sum(excess)
+    assert own == pytest.approx(beta, abs=5e-4)
+    logs = LOGS.head(6).assign(
+        reward=rewards, propensity=0.2, target_propensity=[0.2 * w for w in weights]
+    )
+    with sm.Evaluator(logs=logs) as evaluator:
+        found = evaluator.check("beta_ipw")
+        assert ("beta_outside_rewards" in [*found["check"]]) == is_found
+    value = evaluate("beta_ipw", logs=logs)["value"].item()
+    terms = [w * (r - own) + own for w, r in zip(weights, rewards, strict=True)]
+    assert value == pytest.approx(mean(terms))
+
+
 def test_the_effective_sample_size_has_no_deviation() -> None:
     found = evaluate(["ess", "ipw"], policy=POLICIES["stochastic"])
     assert found["std"].isna().tolist() == [True, False]
