@@ -562,6 +562,14 @@ def test_sentences_about_policies_count_rounds() -> None:
     assert "; with these 7 rounds, only differences above" in sentence
 
 
+def test_warnings_about_one_round() -> None:
+    """It has no standard error, by which its weight could be compared with 1."""
+    with pytest.warns(sm.DataWarning) as warned, sm.Evaluator(LISTS, logs=LOGS.head(1)) as one:
+        one.evaluate("ipw")
+    (text,) = (str(one.message) for one in warned)
+    assert "the weights of 1 round have an effective sample size of 0; the largest" in text
+
+
 def test_every_model_has_its_own_warnings() -> None:
     with pytest.warns(sm.DataWarning) as warned, sm.Evaluator(logs=LOGS, policy=POLICIES) as many:
         many.evaluate("ipw")
