@@ -147,6 +147,12 @@ def test_the_policy_can_be_given_in_every_way(given: str) -> None:
     assert found.tolist() == pytest.approx(expected, abs=1e-12)
 
 
+def test_a_policy_of_rounds_may_have_their_users() -> None:
+    users = POLICIES["stochastic"]["round_id"].map(dict(zip(range(1, 8), USERS, strict=True)))
+    found = evaluate("ipw", policy=POLICIES["stochastic"].assign(user_id=users))["value"].item()
+    assert found == pytest.approx(23 / 14, abs=1e-12)
+
+
 def test_the_policy_of_users_is_that_of_all_their_rounds() -> None:
     of_users = POLICIES["stochastic"].assign(
         user_id=POLICIES["stochastic"]["round_id"].map(dict(zip(range(1, 8), USERS, strict=True)))
@@ -389,6 +395,10 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "rounds without a policy": (
         {"policy": POLICY[POLICY["round_id"] > 2]},
         r"logs: the new policy has no row for 2 rounds(.|\n)* 1 +u1\n",
+    ),
+    "rounds of other users": (
+        {"policy": POLICY.assign(user_id=["u1"] * 9 + ["u2"] * 3 + ["u3"] * 9)},
+        r"policy: 1 round has another user than in the logs(.|\n)* 3 +u1\n",
     ),
     "rounds that repeat": (
         {"logs": pd.concat([LOGS, LOGS.head(1)])},
