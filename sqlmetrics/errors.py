@@ -208,6 +208,16 @@ def left_out(missing: Iterable[tuple[str, MissingTableError]]) -> Message:
     return Message("omitted ", joined("; ", texts))
 
 
+def none_left(metric: str, error: MissingTableError) -> MissingTableError:
+    """Return the error if all metrics would be omitted, of which `metric` is the first."""
+    return MissingTableError(
+        f"none of the requested metrics can be computed: {metric}, for example, because ",
+        error.what,
+        table=error.table,
+        column=error.column,
+    )
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x' or 'y'?` with the names closest to `name`, or an empty text.
 

@@ -256,7 +256,8 @@ def _test_of(options: Mapping[str, Any]) -> str:
         paired = options["over"] == "paired_runs"
         of_runs = "paired t-test over runs" if paired else "Welch's t-test over runs"
         return f"{of_runs}, {correction[options['correction']]}"
-    test = {"t": "paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
+    of_t = "paired z-test" if options.get("audit") else "paired t-test"
+    test = {"t": of_t, "wilcoxon": "Wilcoxon's signed-rank test"}
     return f"{test.get(options['test'], options['test'])}, {correction[options['correction']]}"
 
 

@@ -59,6 +59,8 @@ def on_command_line(named: Argument | Command) -> str:
     option = parameter.opts[0]
     if named.value is None or named.value is True:
         return option
+    if named.entry and not parameter.multiple:  # a table of several models
+        return f"{option} {{model}}.csv"
     text = ",".join(map(str, named.value)) if several else str(named.value)
     value = _metavar(parameter) if named.value is ... else shlex.quote(text)
     return f"{option} {named.entry}={value}" if named.entry else f"{option} {value}"

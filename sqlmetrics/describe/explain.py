@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.errors import MissingTableError, SqlmetricsError, UsageError, left_out
+from sqlmetrics.errors import MissingTableError, SqlmetricsError, UsageError, left_out, none_left
 from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
@@ -89,7 +89,7 @@ def walks(
         except MissingTableError as error:
             missing.append((first.metric.name, error))
     if missing and not (skip_missing and steps):
-        raise missing[0][1]
+        raise none_left(*missing[0]) if skip_missing else missing[0][1]
     return Walks(steps, (left_out(missing),) if missing else ())
 
 

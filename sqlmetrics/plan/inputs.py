@@ -63,7 +63,7 @@ class Inputs:
                 need=f"{needs} the table {what}, which was not given",
                 table=table,
                 column=column or "",
-                remedy=how_to_give(table),
+                remedy=Message(how_to_give(table), self.replaced if table == "policy" else ""),
                 what=Message(f"the table {what} was not given (", give(table), ")"),
             )
         if column is not None and (lacking := self._lacking(table, column)):
@@ -78,6 +78,13 @@ class Inputs:
                 remedy=Message("name the column that holds it with ", mapped),
                 what=Message(f"the table {table} has no column {column} (", mapped, ")"),
             )
+
+    @property
+    def replaced(self) -> str:
+        """Return what a table of policies replaces, for messages: only one policy can be given."""
+        if self.has("logs", "target_propensity"):
+            return ", in place of the column target_propensity of the logs"
+        return ", in place of the lists" if "recommendations" in self.tables else ""
 
     def _lacking(self, table: str, column: str) -> Source | None:
         """Return the source that lacks a column of a table; None if all sources have it."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from sqlmetrics.errors import MissingTableError, TemplateError, UsageError, left_out
+from sqlmetrics.errors import MissingTableError, TemplateError, UsageError, left_out, none_left
 from sqlmetrics.metrics.definitions import Cutoffs, Definitions, Metrics
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import Value
@@ -244,7 +244,7 @@ def resolve(definitions: Definitions, planner: Planner, asked: Request) -> Resol
     if asked.skip_missing:
         calls, missing = that_can_be_planned(planner, requests, MissingTableError)
         if not calls:
-            raise missing[0][1]
+            raise none_left(*missing[0])
         requests = [request for call in calls for request in call.requests]
         warnings = (left_out(missing),) if missing else ()
     planner = planner_of(planner, requests)

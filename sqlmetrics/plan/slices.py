@@ -64,6 +64,10 @@ _CLOSE = 0.85  # similarity of a name to that of a slice that counts as a slip
 _USER_TABLES = ("users", "recommendations", "interactions")
 _ROUND_TABLES = ("logs", "users")
 _ITEM_TABLES = ("items", "interactions")
+_OF_ROUNDS = (
+    "rounds of the logs have no relevant items to slice by; slice them by a column of logs or "
+    "users, or by activity"
+)
 # columns of results
 _TAKEN = [
     "model", "convention", "metric", "k", "value", "n_users", "std", "ci_low", "ci_high",
@@ -142,13 +146,18 @@ def attributes_of(
         UsageError: a name is unknown, ambiguous or the name of a result column.
         MissingTableError: the table of the column was not given.
     """
+    named = [("by", name) for name in _names(by, "by")]
+    named += [("by_item", name) for name in _names(by_item, "by_item")]
+    if ROUND in user_keys and named and named[-1][0] == "by_item":
+        raise UsageError(f"by_item: {_OF_ROUNDS}")
     attributes = [
         _key(name, option, tables, user_keys)
         or _attribute(name, option, catalog, tables, user_keys)
-        for option, names in (("by", by), ("by_item", by_item))
-        for name in _names(names, option)
+        for option, name in named
     ]
     for position, attribute in enumerate(attributes):
+        if ROUND in user_keys and attribute.of in ("items", "interactions"):
+            raise UsageError(f"by: {attribute.name} has slices of items; {_OF_ROUNDS}")
         is_key = attribute.name.lower() in (key.lower() for key in user_keys)
         if is_key and len(user_keys) > 1 and not attribute.is_key:
             raise UsageError(
@@ -270,7 +279,7 @@ def _attribute(
         is_new = name.isidentifier() and not _is_slip(name, catalog.slices)
         if is_new and home in tables and _only_named(tables[home]):
             return _column(home, name, name, option, tables)  # the name declares the column
-        raise _unknown(name, option, catalog, tables)
+        raise _unknown(name, option, catalog, tables, ROUND in user_keys)
     if call.cutoff is not None:
         raise UsageError(f"{option}: {name}: slices have no cutoffs; remove @k")
     for param in (param for param, _ in call.params if param not in template.params):
@@ -362,15 +371,24 @@ def columns_there(
         yield source, column
 
 
-def _unknown(name: str, option: str, catalog: Catalog, tables: Mapping[str, Table]) -> UsageError:
+def _unknown(
+    name: str, option: str, catalog: Catalog, tables: Mapping[str, Table], of_rounds: bool
+) -> UsageError:
     of_items = option == "by_item"
-    owners = [t for t in (_ITEM_TABLES if of_items else _USER_TABLES) if t in tables]
+    of_users = _ROUND_TABLES if of_rounds else _USER_TABLES
+    owners = [t for t in (_ITEM_TABLES if of_items else of_users) if t in tables]
     columns = {owner: list(tables[owner].sources[0].types) for owner in owners}
     slices = [
-        slice_.name for slice_ in catalog.slices.values() if not of_items or slice_.of != "users"
+        slice_.name
+        for slice_ in catalog.slices.values()
+        if (slice_.of == "users" and not of_items) or (slice_.of != "users" and not of_rounds)
     ]
     items = tables.get("items")
-    if not of_items and items is not None and items.sources[0].find(name) is not None:
+    if (
+        not (of_items or of_rounds)
+        and items is not None
+        and items.sources[0].find(name) is not None
+    ):
         other = Argument("by_item", name)
         hint = Message(f"; it is a column of items: write items.{name}, or ", other)
     else:
@@ -676,9 +694,10 @@ class Slicing:
             )
         template = attribute.template
         values = {**self.values, **attribute.params}
+        planner = self.planner.stages.of_checks(self.planner)  # for rounds: one of their users
         try:
-            text = self.planner.text(template.body, str(template.path), values)
-            node = self.planner.bound(template.name, text, values)
+            text = planner.text(template.body, str(template.path), values)
+            node = planner.bound(template.name, text, values)
         except MissingTableError as error:
             message = Message(f"by: {attribute.name}: ", error)
             raise MissingTableError(message, table=error.table, column=error.column) from error

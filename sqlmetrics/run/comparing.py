@@ -36,10 +36,6 @@ from sqlmetrics.texts.wording import listed
 if TYPE_CHECKING:
     import pandas as pd
 
-_SEVERAL = Message(
-    "a comparison needs several models; give ", SEVERAL_MODELS, " for each, or a column model"
-)
-
 
 @dataclass(frozen=True)
 class Testing:
@@ -276,14 +272,24 @@ def _baseline(session: Session, baseline: str | None, requests: Sequence[MetricR
     planner = session.planner
     chosen = planner.baseline_model if baseline is None else str(baseline)
     if not planner.several_models:
-        raise UsageError(_SEVERAL)
+        raise UsageError(_needs_several(session, requests))
     if session.of_models is None or not session.of_models.models:
         # the names of the models are read from the table
         validate(session, reads_of(planner, requests))
     known = models(session)
     if len(known) < 2:
-        raise UsageError(_SEVERAL, f"; the only model is {known[0]}")
+        raise UsageError(_needs_several(session, requests), f"; the only model is {known[0]}")
     return _check_model(chosen, known, "baseline")
+
+
+def _needs_several(session: Session, requests: Sequence[MetricRequest]) -> Message:
+    inputs, several, replaced = session.planner.inputs, SEVERAL_MODELS, ""
+    if requests[0].metric.grain == "round" and "recommendations" not in inputs.tables:
+        several, replaced = Argument("policy", ..., "NAME"), inputs.replaced
+    return Message(
+        "a comparison needs several models; give ", several, " for each, or a column model",
+        replaced,
+    )  # fmt: skip
 
 
 def _check_model(chosen: str | None, known: Sequence[str], argument: str) -> str:
@@ -318,11 +324,11 @@ def leaderboard(
     if against is not None and (named := gating.named_models(session)):
         _check_model(against, named, "against")
     values = evaluate(session, asked)
-    if "model" not in values.columns:
-        raise UsageError(_SEVERAL)
-    values["model"] = values["model"].astype(str)
     definitions = session.definitions
     requests = definitions.requests(definitions.specs(asked.metrics, asked.k))
+    if "model" not in values.columns:
+        raise UsageError(_needs_several(session, requests))
+    values["model"] = values["model"].astype(str)
     better = {request.name: request.higher_is_better for request in requests}
     means = {
         (request.name, request.k)

@@ -137,10 +137,12 @@ def _unseen(rows: list[dict[Any, Any]], alpha: float, power: Power, unit: str) -
         units = f"{row['n_runs']} and {row['baseline_runs']} runs"
         if row["test"] == "paired":
             units = f"{row['n_runs']} pairs of runs"
-    elif row.get("n_clusters") is None:
-        units = f"{row['n_users']:,} {unit}"
-    else:
+    elif row.get("n_clusters") is not None:
         units = f"{row['n_clusters']:,} clusters"
+    elif row.get("n_audited") is not None:
+        units = f"{row['n_audited']:,} audited {unit}"
+    else:
+        units = f"{row['n_users']:,} {unit}"
     share = "" if row["mde_relative"] is None else f" ({_percent(row['mde_relative'])})"
     level = f"{alpha:.3g}" + (f" / {row['n_tests']:.0f}" if row["n_tests"] > 1 else "")
     return (

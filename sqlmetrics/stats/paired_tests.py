@@ -95,8 +95,8 @@ def finished(
             - if lists are in clusters: `n_clusters`, and the `standard_error` of the difference.
               Intervals and the t-test then have n_clusters - 1 degrees of freedom;
             - if people have audited labels: the columns `OF_AUDIT` and the
-              `standard_error`. The t-test then is that of the normal distribution, which is the
-              limit for many degrees of freedom, and there is no effect size.
+              `standard_error`. The t-test then is the z-test, that of the normal distribution,
+              which is the limit for many degrees of freedom, and there is no effect size.
         test: one of `TESTS`.
         interval: one of `KINDS`. "normal" is the interval of the t-test: difference ± quantile
             of Student's t with n − 1 degrees of freedom times std / √n.
@@ -176,7 +176,7 @@ def finished(
         "ci_low": low,
         "ci_high": high,
         "relative": _divided(difference, _numbers(rows, "baseline_value")),
-        "test": pd.Series([test] * len(rows), index=rows.index, dtype=str),
+        "test": pd.Series(["z" if audited else test] * len(rows), index=rows.index, dtype=str),
         "p_value": p,
         "p_adjusted": adjusted_within(rows, p, correction),
         "effect_size": effect,
@@ -185,7 +185,8 @@ def finished(
         columns |= {name: _numbers(rows, name) for name in OF_AUDIT}
     if power is not None:
         unit = "clusters" if clustered else "users"
-        spread = error, n_units, error * np.sqrt(n_units), np.ones(len(rows))
+        of_unit = error * np.sqrt(n if audited else n_units)  # an audit refuses to detect by it
+        spread = error, n_units, of_unit, np.ones(len(rows))
         columns |= powers(rows, p, spread, 1 - confidence, correction, power, unit)
     further = [name for name in columns if name not in _COLUMNS]
     before = list(rows.columns).index("metric")

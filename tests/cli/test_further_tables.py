@@ -106,10 +106,12 @@ def test_what_is_missing_is_named_by_its_option() -> None:
     for words in ("the metric auc ", "column relevance", "table interactions",
                   "truth.parquet", "--column interactions.relevance="):  # fmt: skip
         assert words in error
-    for options in ([], ["--skip-missing"]):  # nothing would be left
-        error = run("evaluate", *RANKS, "popularity", "surprisal", *options, code=2).stderr
-        assert "popularity needs the table history" in error
-        assert "omitted" not in error
+    error = run("evaluate", *RANKS, "popularity", "surprisal", code=2).stderr
+    assert "popularity needs the table history" in error
+    error = run("evaluate", *RANKS, "popularity", "surprisal", "--skip-missing", code=2).stderr
+    assert "popularity, for example, because the table history was not given (" in error
+    assert "--skip-missing" not in error  # which was given
+    assert "omitted" not in error
 
 
 def test_the_default_propensity() -> None:

@@ -63,6 +63,7 @@ SPELLED: list[tuple[Argument | Command, str, str, str]] = [
     (give("history"), "history=…", "--history FILE", "history=…"),
     (give("recommendations"), "recommendations=…", "-r FILE", "recommendations=…"),
     (SEVERAL_MODELS, "recommendations={'NAME': …}", "-r NAME=FILE", "NAME=…"),
+    (Argument("policy", ..., "NAME"), "policy={'NAME': …}", "--policy {model}.csv", "NAME=…"),
     (set_to("ties", "item_desc"), "settings={'ties': 'item_desc'}", "--set ties=item_desc",
      "ties=item_desc"),
     (set_to("ties"), "settings={'ties': …}", "--set ties=VALUE", "ties=…"),

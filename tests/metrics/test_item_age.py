@@ -42,7 +42,11 @@ def test_types_of_times() -> None:
 
 REFUSED: list[tuple[Any, Any, str, str]] = [
     ([NOON, NOON - pd.Timedelta(days=1)], CREATED, "item_age",
-     "1 list has rows with different timestamps, or rows without one"),
+     "1 list has rows with different timestamps, or rows without a finite one"),
+    (float("inf"), [seconds(time) for time in CREATED], "item_age(times=seconds)",
+     "1 list has rows with different timestamps, or rows without a finite one"),
+    (seconds(NOON), [seconds(CREATED[0]), float("inf")], "item_age(times=seconds)",
+     "1 recommended item has no created_at that is a finite time"),
     ([NOON, None], CREATED, "item_age", "1 list has rows with different timestamps, or rows"),
     (NOON, [CREATED[0], None], "item_age", "1 recommended item has no created_at that"),
     (seconds(NOON), [seconds(CREATED[0]), float("nan")], "item_age(times=seconds)",

@@ -124,8 +124,9 @@ def test_skip_missing_leaves_out_nothing_that_can_be_computed(everything: sm.Eva
 
 def test_skip_missing_of_everything(smallest: sm.Evaluator) -> None:
     for call in (smallest.evaluate, smallest.per_user, smallest.sql):
-        with pytest.raises(sm.MissingTableError, match=r"popularity.*history=…"):
+        with pytest.raises(sm.MissingTableError, match=r"popularity.*history=…") as caught:
             call(["popularity", "surprisal"], skip_missing=True)
+        assert "skip_missing" not in str(caught.value)  # which was given
 
 
 def test_skip_missing_is_not_for_other_mistakes() -> None:

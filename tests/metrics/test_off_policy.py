@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
+from sqlmetrics.errors import RowsError
 from sqlmetrics.stats.decisions import ATTRIBUTE
 from tests.support.evaluators import Evaluator
 
@@ -101,6 +102,7 @@ EXACT: dict[str, dict[str, tuple[str, float | None, float | None]]] = {
         "matched_rounds(aggregate=sum)": ("3", None, None),
     },
 }
+WEIGHTS = [1 / 2, 2, 4, 0, 1, 4 / 5, 3]  # of the rounds under the stochastic policy
 # that do not read predictions, so that lists have them, too
 OF_WEIGHTS = ["ipw", "snipw", "beta_ipw", "replay", "ess", "matched_rounds"]
 ALL = ["ipw", "snipw", "beta_ipw", "dm", "dr", "sndr", "importance_weight", "ess", "matched_rounds"]
@@ -145,6 +147,12 @@ def test_the_policy_can_be_given_in_every_way(given: str) -> None:
     assert found.tolist() == pytest.approx(expected, abs=1e-12)
 
 
+def test_a_policy_of_rounds_may_have_their_users() -> None:
+    users = POLICIES["stochastic"]["round_id"].map(dict(zip(range(1, 8), USERS, strict=True)))
+    found = evaluate("ipw", policy=POLICIES["stochastic"].assign(user_id=users))["value"].item()
+    assert found == pytest.approx(23 / 14, abs=1e-12)
+
+
 def test_the_policy_of_users_is_that_of_all_their_rounds() -> None:
     of_users = POLICIES["stochastic"].assign(
         user_id=POLICIES["stochastic"]["round_id"].map(dict(zip(range(1, 8), USERS, strict=True)))
@@ -177,6 +185,23 @@ def test_slices_by_users_and_by_columns_of_users() -> None:
     assert found.to_dict() == pytest.approx({"u1": 0.5 / 2, "u2": 4 / 2, "u3": (1 + 6) / 3})
 
 
+@pytest.mark.parametrize("has_rounds", [True, False])
+def test_slices_by_activity_are_those_of_the_users_of_rounds(has_rounds: bool) -> None:
+    history = pd.DataFrame({"user_id": ["u1", "u3", "u3"], "item_id": ["a", "a", "b"]})
+    logs = LOGS.assign(
+        target_propensity=[w * p for w, p in zip(WEIGHTS, PROPENSITIES, strict=True)]
+    )
+    tables = {"history": history, "logs": logs if has_rounds else logs.drop(columns="round_id")}
+    found = evaluate("ipw", {"by": "activity(warm_from=2)"}, **tables)
+    of_slices = found.set_index("activity")["value"].to_dict()
+    expected = {"cold": 0.5 / 2, "new": 4 / 2, "warm": (1 + 6) / 3}  # u1, u2 and u3
+    assert of_slices == pytest.approx(expected)
+    found = evaluate("snipw", {"by": "activity_group(groups=2)"}, **tables)
+    of_slices = found.set_index("activity_group")["value"].to_dict()
+    expected = {"1: 1 to 1 items": 0.5 / 2.5, "2: 2 to 2 items": 7 / 4.8, "new": 4 / 4}
+    assert of_slices == pytest.approx(expected)
+
+
 @pytest.mark.filterwarnings("ignore:.*fewer than 30 clusters")
 def test_policies_are_compared_round_by_round() -> None:
     with Evaluator(logs=LOGS, policy=POLICIES) as evaluator:
@@ -184,7 +209,7 @@ def test_policies_are_compared_round_by_round() -> None:
         clustered = evaluator.compare("snipw", baseline="deterministic", cluster="user_id")
         rounds = evaluator.per_user(["ipw", "snipw"])
     weights = {
-        "stochastic": [1 / 2, 2, 4, 0, 1, 4 / 5, 3],
+        "stochastic": WEIGHTS,
         "deterministic": [0, 4, 5, 0, 0, 0, 10],
     }
 
@@ -216,6 +241,26 @@ def test_policies_are_compared_round_by_round() -> None:
     assert rounds.columns.tolist() == ["model", "round_id", "user_id", "ipw", "snipw"]
     own = rounds[rounds["model"] == "stochastic"]["ipw"]
     assert own.tolist() == pytest.approx([0.5, 0, 4, 0, 1, 0, 6])
+
+
+@pytest.mark.parametrize(
+    ("tables", "remedy"),
+    [
+        ({"policy": POLICIES["stochastic"]}, "policy={'NAME': …} for each, or a column model"),
+        ({"recommendations": LISTS}, "recommendations={'NAME': …} for each, or a column model"),
+        (
+            {"logs": LOGS.assign(target_propensity=0.5)},
+            "policy={'NAME': …} for each, or a column model, in place of the column "
+            "target_propensity of the logs",
+        ),
+    ],
+)
+def test_one_policy_has_nothing_to_be_compared_with(tables: dict[str, Any], remedy: str) -> None:
+    with Evaluator(**{"logs": LOGS, **tables}) as evaluator:
+        for refused in (evaluator.compare, evaluator.leaderboard):
+            with pytest.raises(sm.UsageError) as caught:
+                refused("ipw")
+            assert str(caught.value) == f"a comparison needs several models; give {remedy}"
 
 
 def test_a_gate_on_the_effective_sample_size() -> None:
@@ -351,6 +396,10 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         {"policy": POLICY[POLICY["round_id"] > 2]},
         r"logs: the new policy has no row for 2 rounds(.|\n)* 1 +u1\n",
     ),
+    "rounds of other users": (
+        {"policy": POLICY.assign(user_id=["u1"] * 9 + ["u2"] * 3 + ["u3"] * 9)},
+        r"policy: 1 round has another user than in the logs(.|\n)* 3 +u1\n",
+    ),
     "rounds that repeat": (
         {"logs": pd.concat([LOGS, LOGS.head(1)])},
         r"logs, column round_id: 1 round has several rows",
@@ -379,6 +428,18 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         {"logs": LOGS.assign(target_propensity=0.5)},
         "the new policy is given twice",
     ),
+    "predictions without a policy, in place of lists": (
+        {"policy": None, "recommendations": LISTS},
+        r"Give the table with policy=… .*, in place of the lists",
+    ),
+    "predictions without a policy, in place of a column": (
+        {"policy": None, "logs": LOGS.assign(target_propensity=0.5)},
+        r"Give the table with policy=… .*, in place of the column target_propensity of the logs",
+    ),
+    "rounded probabilities": (
+        {"policy": POLICY.assign(probability=POLICY["probability"].replace(0.25, 0.2499))},
+        r"divide rounded ones, with a sum such as 0\.9999, by their sum",
+    ),
     "no policy": ({"policy": None}, "no new policy is given"),
     "a probability in the logs above 1": (
         {"logs": LOGS.assign(target_propensity=[1.5] + [0.5] * 6), "policy": None},
@@ -394,7 +455,8 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("what", BROKEN)
 def test_broken_tables_are_refused(what: str) -> None:
     tables, message = BROKEN[what]
-    metrics = ["ipw"] if tables.get("policy", POLICY) is None else ["ipw", "dr"]
+    has_predictions = tables.get("policy", POLICY) is not None or what.startswith("predictions")
+    metrics = ["ipw", "dr"] if has_predictions else ["ipw"]
     with pytest.raises(sm.SqlmetricsError, match=message):
         evaluate(metrics, **{"policy": POLICY, **tables})
 
@@ -408,12 +470,17 @@ def test_broken_tables_are_refused(what: str) -> None:
         (["dr(weights=switch)"], {}, "needs the setting lambda"),
         (["dr(lambda=2)"], {}, "no effect without weights=switch"),
         (["ipw(weights=subgaussian, lambda=2)"], {}, "lambda of at most 1"),
-        (["ipw"], {"by": "nothing"}, "unknown column or slice"),
+        (["ipw"], {"by": "nothing"}, "columns of logs: .*; slices: activity, activity_group$"),
+        (["ipw"], {"by": "month"}, "^by: month has slices of items; rounds of the logs have no "),
+        (["ipw"], {"by": "items.category"}, "^by: category has slices of items; rounds of the"),
+        (["ipw"], {"by_item": "category"}, "^by_item: rounds of the logs have no relevant items"),
     ],
 )
 def test_requests_are_refused(metrics: list[str], call: dict[str, Any], message: str) -> None:
     with pytest.raises(sm.UsageError, match=message):
-        evaluate(metrics, call, policy=POLICY)
+        evaluate(
+            metrics, call, policy=POLICY, items=pd.DataFrame({"item_id": ["a"], "category": ["x"]})
+        )
 
 
 @pytest.mark.parametrize(
@@ -441,10 +508,40 @@ def test_broken_examinations_are_refused(examination: list[float], message: str)
         by_positions("position_ips(examination=column)", SHOWN.assign(examination=examination))
 
 
-def test_several_items_at_one_position_of_a_slate() -> None:
+@pytest.mark.parametrize("metric", ["iips", "rips"])
+@pytest.mark.parametrize(
+    ("changes", "message", "examples"),
+    [
+        (
+            {"position": 1},
+            "3 positions of slates have several items",
+            [{"round_id": number, "position": 1, "n_items": 2} for number in (1, 2, 3)],
+        ),
+        (
+            {"position": [1, 3, 1, 2, 2, 4]},
+            "2 slates lack items at a position above the last one",
+            [{"round_id": 1, "n_positions": 2, "last_position": 3},
+             {"round_id": 3, "n_positions": 2, "last_position": 4}],
+        ),
+        (
+            {"user_id": ["u1", "u2", "u1", "u1", "u2", "u2"], "position": [1, 3, 1, 2, 1, 2]},
+            "1 slate has several users, or no id",
+            [{"round_id": 1, "n_users": 2}],
+        ),
+        (
+            {"round_id": [1, 1, 2, 2, None, None]},
+            "1 slate has several users, or no id",
+            [{"round_id": None, "n_users": 1}],
+        ),
+    ],
+)  # fmt: skip
+def test_broken_slates_are_refused(
+    metric: str, changes: dict[str, Any], message: str, examples: list[dict[str, Any]]
+) -> None:
     columns = {"logs.propensity": "at_position", "logs.target_propensity": "new_at_position"}
-    with pytest.raises(sm.DataError, match="3 positions of slates have several items"):
-        evaluate("iips", logs=SLATES.assign(position=1), columns=columns)
+    with pytest.raises(RowsError, match=message) as caught:
+        evaluate(metric, logs=SLATES.assign(**changes), columns=columns)
+    assert [*caught.value.examples] == examples
 
 
 def test_weights_are_checked() -> None:
@@ -473,6 +570,14 @@ def test_sentences_about_policies_count_rounds() -> None:
         frame = evaluator.compare("ipw", baseline="deterministic")
     (sentence,) = frame.attrs[ATTRIBUTE]
     assert "; with these 7 rounds, only differences above" in sentence
+
+
+def test_warnings_about_one_round() -> None:
+    """It has no standard error, by which its weight could be compared with 1."""
+    with pytest.warns(sm.DataWarning) as warned, sm.Evaluator(LISTS, logs=LOGS.head(1)) as one:
+        one.evaluate("ipw")
+    (text,) = (str(one.message) for one in warned)
+    assert "the weights of 1 round have an effective sample size of 0; the largest" in text
 
 
 def test_every_model_has_its_own_warnings() -> None:
@@ -529,6 +634,32 @@ def test_an_aggregate_for_all_metrics_is_not_that_of_the_effective_sample_size()
         with Evaluator(logs=LOGS, policy=POLICIES["stochastic"], settings=settings) as evaluator:
             found.append(evaluator.evaluate(["ess", "importance_weight"])["value"].tolist())
     assert found[1] == [found[0][0], 4]
+
+
+@pytest.mark.parametrize(
+    ("rewards", "beta", "is_found"),
+    [
+        ([2, 2, 2, 5, 3, 5], 1.537, False),  # between 0 and the lowest reward
+        ([1, 1, 1, 9, 9, 9], -0.614, True),
+    ],
+)
+def test_a_baseline_between_0_and_the_rewards_is_one(
+    rewards: list[int], beta: float, is_found: bool
+) -> None:
+    """It is between the baselines of ipw, which is 0, and of a possible reward."""
+    weights = [2.5, 1.2, 1.2, 0.5, 0.5, 0.3]
+    excess = [w * w - w for w in weights]
+    own = sum(e * r for e, r in zip(excess, rewards, strict=True)) / sum(excess)
+    assert own == pytest.approx(beta, abs=5e-4)
+    logs = LOGS.head(6).assign(
+        reward=rewards, propensity=0.2, target_propensity=[0.2 * w for w in weights]
+    )
+    with sm.Evaluator(logs=logs) as evaluator:
+        found = evaluator.check("beta_ipw")
+        assert ("beta_outside_rewards" in [*found["check"]]) == is_found
+    value = evaluate("beta_ipw", logs=logs)["value"].item()
+    terms = [w * (r - own) + own for w, r in zip(weights, rewards, strict=True)]
+    assert value == pytest.approx(mean(terms))
 
 
 def test_the_effective_sample_size_has_no_deviation() -> None:

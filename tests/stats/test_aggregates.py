@@ -242,7 +242,11 @@ def test_weights_of_models_and_slices() -> None:
         (WEIGHTS.iloc[:3], ["1 user has no weight", "4"]),
         (WEIGHTS.assign(weight=[1, None, 1, 1]), ["1 user has no weight", "2"]),
         (WEIGHTS.assign(weight=[None] * 4), ["4 users have no weight"]),
-        (WEIGHTS.assign(weight=[1, -1, 1, math.inf]), ["2 weights are negative, NaN or infinite"]),
+        (WEIGHTS.assign(weight=[1, -1, 1, math.inf]), ["2 weights are negative, NaN, infinite, "]),
+        (
+            WEIGHTS.assign(weight=[1e-170, 1e-99, 1e99, 1e160]),
+            ["2 weights are ", "above 1e100, or below 1e-100 but not 0", "1e-170", "1e+160"],
+        ),
         (pd.concat([WEIGHTS, WEIGHTS.assign(weight=2)]), ["3 users have several weights"]),
         (WEIGHTS.assign(weight=0), ["all evaluated users (4) have a weight of 0"]),
         (

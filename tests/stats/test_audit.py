@@ -153,11 +153,22 @@ def test_a_comparison_corrects_the_differences() -> None:
     # the other tail adds nothing that counts
     quantiles = scipy.stats.norm.ppf([0.975, 0.8])
     assert row["mde"] == pytest.approx(quantiles.sum() * error, rel=1e-5)
+    assert row["test"] == "z"
     assert row["n_audited"] == 12
     assert row["labels_alone"] == pytest.approx(f.mean(), rel=1e-12)
     assert row["people_alone"] == pytest.approx(y.mean(), rel=1e-12)
     assert math.isnan(row["effect_size"])
-    assert "a" in compared.attrs[ATTRIBUTE][0]
+    (sentence,) = compared.attrs[ATTRIBUTE]
+    assert "a is not significantly different from b" in sentence
+    assert "; with these 12 audited users, only differences above" in sentence
+
+
+def test_equal_lists_do_not_differ() -> None:
+    """Their difference has the standard error 0; a warning would be an error here."""
+    tables = {"a": lists(40), "b": lists(40)}, rows([1.0, 0] * 20)
+    with Evaluator(*tables, audit=rows([1.0, 0] * 6), settings=EVERYBODY) as given:
+        (row,) = given.compare(METRIC, baseline="b", power=0.8).to_dict("records")
+    assert [row["difference"], row["p_value"]] == [0, 1]
 
 
 def test_slices_and_metrics_with_other_columns() -> None:
@@ -305,6 +316,9 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert row["value"] == pytest.approx(case["value"], rel=1e-12)
     note = f"labels alone {np.mean(case['labels']):.3f}, people alone {np.mean(case['people']):.3f}"
     assert note in result.stderr
+    models = ["-r", f"other={tmp_path}/lists.csv", "--baseline", "other", "--format", "table"]
+    compared = [f"a={part}" if part.endswith("/lists.csv") else part for part in arguments]
+    assert "(paired z-test, Holm-adjusted p" in run("compare", *compared, *models).stdout
     record = tmp_path / "record.json"
     run("evaluate", *arguments, "--record", record)
     again = run("evaluate", "--from-record", record, "--trust-record", "--format", "json")
