@@ -279,8 +279,14 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         rendered[f"inputs/{name}.sql.j2"] = {
             template.render(table="recommendations", **context) for context in contexts
         }
-    template = environment().get_template("inputs/unread_relevance.sql.j2")
     (source,) = planner().tables["interactions"].sources
+    template = environment().get_template("inputs/different_labels.sql.j2")
+    rendered["inputs/different_labels.sql.j2"] = {
+        template.render(source=one, users=["user_id", "it's"], is_numbered=is_numbered)
+        for one in (source, replace(source, where="source.item_id > 1"))
+        for is_numbered in (False, True)
+    }
+    template = environment().get_template("inputs/unread_relevance.sql.j2")
     for columns in ([], ["rating"], ["rating", "the weight"]):
         for one in (source, replace(source, where="source.item_id > 1")):
             text = template.render(source=one, columns=columns)
