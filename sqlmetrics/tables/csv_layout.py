@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 
 from sqlmetrics.engines.relation import Layout
 from sqlmetrics.errors import DataError
-from sqlmetrics.sql.quoting import literal
+from sqlmetrics.sql.quoting import identifier, literal
 
 PACKED = (".gz", ".zst")
 SEPARATORS = ",\t;|"
@@ -119,14 +119,35 @@ def no_header(label: str, shown: str, of: Layout, names: Sequence[str]) -> DataE
 
 def with_names(path: str, separator: str) -> str:
     """Return the remedy that reads a file without a header."""
-    named = query(path, separator, "header = false, names = ['user_id', …]")
+    named = query([path], separator, "header = false, names = ['user_id', …]")
     return f"list the names of the columns in a query: {named}"
 
 
-def query(path: str, separator: str, options: str) -> str:
-    """Return a query that reads a file with further options of DuckDB's reader."""
+def query(paths: Sequence[str], separator: str, options: str) -> str:
+    """Return a query that reads files with further options of DuckDB's reader."""
     delimiter = "\\t" if separator == "\t" else separator
-    return f"FROM read_csv({literal(path)}, delim = '{delimiter}', {options})"
+    given = literal(paths[0] if len(paths) == 1 else [*paths])
+    return f"FROM read_csv({given}, delim = '{delimiter}', {options})"
+
+
+def read_with_commas(
+    paths: Sequence[str], of: Layout, column: str, of_thousands: bool, are_decimal: bool
+) -> str:
+    """Return the remedy for numbers with commas, which may separate thousands or be decimal."""
+    name = identifier(column)
+    as_text = query(paths, of.separator, f"types = {{{literal(column)}: 'VARCHAR'}}")
+    without = f"SELECT * REPLACE (CAST(replace({name}, ',', '') AS DOUBLE) AS {name}) {as_text}"
+    with_points = query(paths, of.separator, "decimal_separator = ','")
+    if of_thousands and are_decimal:
+        return (
+            "write numbers with a decimal point and no other separator, or read them with a "
+            f"query. If the commas are decimal: {with_points}; if they separate thousands: "
+            f"{without}"
+        )
+    remedy = "write numbers with a decimal point and no other separator"
+    queries = {without: of_thousands, with_points: are_decimal}
+    fits = "".join(f", or read them with a query: {text}" for text in queries if queries[text])
+    return remedy + fits
 
 
 def is_number(text: str) -> bool:

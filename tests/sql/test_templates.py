@@ -235,6 +235,7 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         "condition": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "condition_type": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "broken_ids": [{"relation": "some_table", "columns": ["user_id", "it's"]}],
+        "commas": [{"relation": "some_table", "column": name} for name in ("score", "it's")],
         "only_numbers": [{"relation": "some_table", "columns": ["score", "it's"]}],
         "quotes": [{"files": "a.csv", "layout": layout} for layout in (None, Layout("|", 2))],
         "other_spellings": [

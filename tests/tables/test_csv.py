@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -454,13 +455,39 @@ def test_another_encoding_than_utf_8_is_told(tmp_path: Path) -> None:
         assert mrr_of(path, truth) == [1]
 
 
-def test_numbers_with_a_decimal_comma_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("scores", "best"),
+    [
+        (("7,25", "7,5"), "b"),  # the item with the highest score, in each reading
+        (("0,750", "0,500"), "a"),
+        (("999", "1,500"), "ab"),  # 1.5 or 1500
+        (("1,250,000", "2,500"), "a"),
+        (("1,500.25", "999.5"), "a"),
+        (("1,500", "2.5"), "a"),
+    ],
+)
+def test_numbers_with_commas_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scores: tuple[str, str], best: str
 ) -> None:
-    """The query of the message reads them."""
+    """The queries of the message read them, of all files; two, if the commas have two meanings."""
     monkeypatch.chdir(tmp_path)
-    Path("a.csv").write_text('user_id;item_id;score\nu1;a;"7,25"\nu1;b;"7,5"\n')
-    with pytest.raises(sm.DataError, match=r"VARCHAR, not a number, e\.g\. '7,25'") as caught:
-        Evaluator("a.csv", {"u1": ["a"]})
-    query = str(caught.value).partition("with a query: ")[2].partition(", or map")[0]
-    assert mrr_of(query, {"u1": ["a"]}) == [1 / 2]
+    for user in ("u1", "u2"):
+        rows = [f"{user};{item};{score}\n" for item, score in zip("ab", scores, strict=True)]
+        Path(f"{user}.csv").write_text("user_id;item_id;score\n" + "".join(rows))
+    for source, users in (("u1.csv", ["u1"]), (["u1.csv", "u2.csv"], ["u1", "u2"])):
+        with pytest.raises(sm.DataError, match="is VARCHAR, not a number") as caught:
+            Evaluator(source, {"u1": ["a"]})
+        queries = re.findall(
+            r"(?:SELECT .*? )?FROM read_csv\(.*?\)(?=; if|, or)", str(caught.value)
+        )
+        for query, item in zip(queries, best, strict=True):
+            assert mrr_of(query, {user: [item] for user in users}) == [1.0] * len(users)
+
+
+@pytest.mark.parametrize("scores", [("1.250,75", "2,5"), ("1,500", "2,5", "3.5")])
+def test_numbers_that_no_query_reads(tmp_path: Path, scores: Sequence[str]) -> None:
+    rows = [f"u1;i{n};{score}\n" for n, score in enumerate(scores)]
+    (tmp_path / "a.csv").write_text("user_id;item_id;score\n" + "".join(rows))
+    told = r"Write numbers with a decimal point and no other separator, or map"
+    with pytest.raises(sm.DataError, match=told):
+        Evaluator(tmp_path / "a.csv", {"u1": ["a"]})
