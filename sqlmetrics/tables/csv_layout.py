@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from typing import BinaryIO, cast
 
@@ -20,6 +21,7 @@ from sqlmetrics.sql.quoting import identifier, literal
 
 PACKED = (".gz", ".zst")
 SEPARATORS = ",\t;|"
+_ABOVE = re.compile(r'#|"?sep=.?"?$')  # lines before a header
 
 
 def opened(path: str) -> BinaryIO:
@@ -37,11 +39,12 @@ def layout(path: str, head: bytes) -> Layout:
     """Return the layout of a local file from its first bytes, decompressed.
 
     If the header has one column, the suffix decides: the separator is a tab for .tsv, otherwise a
-    comma. Blank lines and comments (`# …`) before the header are skipped.
+    comma. Blank lines, comments (`# …`) and the separator for Excel (`sep=;`) before the header are
+    skipped.
     """
     lines = head.decode("utf-8-sig", errors="replace").splitlines()
     n_above = next(
-        (n for n, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0
+        (n for n, line in enumerate(lines) if line.strip() and not _ABOVE.match(line)), 0
     )
     header = lines[n_above] if lines else ""
     of_suffix = "\t" if ".tsv" in PurePath(path).suffixes else ","
@@ -52,13 +55,15 @@ def layout(path: str, head: bytes) -> Layout:
 def broken_line(path: str, of: Layout) -> str:
     """Find the first line of a local file with a wrong number of values or an unclosed quote.
 
+    If there is none, look for rows that end in different ways, which the engine cannot read.
+
     Returns:
         The line and the problem, to append to the name of the file; empty if all lines are valid.
     """
     with opened(path) as binary, io.TextIOWrapper(binary, "utf-8-sig", "replace", "") as text:
-        for _ in range(of.n_above):
-            next(text)
-        rows = csv.reader(text, delimiter=of.separator, strict=True)
+        ends = {_end(next(text)) for _ in range(of.n_above)}
+        last = [""]  # the last line that was read
+        rows = csv.reader(_noted(text, last), delimiter=of.separator, strict=True)
         header: list[str] = []
         line = of.n_above + 1
         try:
@@ -73,9 +78,24 @@ def broken_line(path: str, of: Layout) -> str:
                         f"that contain {of.separator!r} in double quotes"
                     )
                 line = of.n_above + rows.line_num + 1
+                ends.add(_end(last[0]))
         except csv.Error:
             return unclosed_quote(f"in or after line {line}")
-    return ""
+    if len(ends - {""}) < 2:
+        return ""
+    return (
+        " has mixed line ends: some lines end in LF, others in CRLF or CR. Write all lines with "
+        "the same ends, e.g. with tr -s '\\r' '\\n' < FILE > NEW_FILE"
+    )
+
+
+def _noted(lines: Iterable[str], last: list[str]) -> Iterator[str]:
+    for last[0] in lines:
+        yield last[0]
+
+
+def _end(line: str) -> str:
+    return line[len(line.rstrip("\r\n")) :]
 
 
 def unclosed_quote(place: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -267,7 +269,9 @@ def test_a_row_of_another_length_is_refused(tmp_path: Path) -> None:
                 Evaluator(tmp_path / name, {"u1": ["i1"]})
 
 
-@pytest.mark.parametrize("above", ["", "\n\n", "# of May\n", "# of May, 2026\n\n# als\n"])
+@pytest.mark.parametrize(
+    "above", ["", "\n\n", "# of May\n", "# of May, 2026\n\n# als\n", "sep={}\n"]
+)
 @pytest.mark.parametrize("separator", [",", "\t", ";", "|"])
 def test_the_header_says_what_separates_values(tmp_path: Path, above: str, separator: str) -> None:
     """DuckDB would take the other separators in the ids for the separator of the file."""
@@ -280,11 +284,35 @@ def test_the_header_says_what_separates_values(tmp_path: Path, above: str, separ
     text = io.StringIO()
     csv.writer(text, delimiter=separator, lineterminator="\n").writerows(rows)
     path = tmp_path / "a.csv"
-    path.write_text(above + text.getvalue())
+    path.write_text(above.format(separator) + text.getvalue())
     with Evaluator(path, {"u1": ["a|b"], "#2": ["a,b"]}) as evaluator:
         found = evaluator.per_user(["recall@1", "recall@2"], long=True)
     assert found["user_id"].tolist() == ["#2", "#2", "u1", "u1"]
     assert found["recall"].tolist() == [1, 1, 0, 1]
+
+
+@pytest.mark.parametrize("ends", ["\r\n|\r\n|\n", "\n|\r\n|\n", "\r\r\n", "\r|\r|\n", "\r|\r|\r\n"])
+@pytest.mark.parametrize("above", ["", "# of May"])
+def test_mixed_line_ends_are_told(tmp_path: Path, above: str, ends: str) -> None:
+    """The advised command mends them, and the advice for other encodings is not given."""
+    lines = [*filter(None, [above]), "user_id,item_id,rank", 'u1,"a\nb",1', "u1,c,2"]
+    text = "".join(map("".join, zip(lines, itertools.cycle(ends.split("|")), strict=False)))
+    (tmp_path / "a.csv").write_bytes(text.encode())
+    with pytest.raises(sm.DataError, match=r"a\.csv has mixed line ends: ") as caught:
+        Evaluator(tmp_path / "a.csv", {"u1": ["c"]})
+    assert "UTF-8" not in str(caught.value)
+    command = str(caught.value).partition("e.g. with ")[2]
+    command = command.replace("NEW_FILE", "b.csv").replace("FILE", "a.csv")
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    with pytest.warns(sm.SqlmetricsWarning, match="line breaks"):
+        assert mrr_of(tmp_path / "b.csv", {"u1": ["c"]}) == [1 / 2]
+
+
+def test_a_line_break_in_quotes_is_no_line_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'user_id,item_id,rank\r\nu1,"a\nb",1\r\nu1,caf\xe9,2\r\n')
+    with pytest.raises(sm.DataError, match="iconv"):
+        Evaluator(path, {"u1": ["c"]})
 
 
 def test_the_only_column_of_a_file_is_not_split(tmp_path: Path) -> None:
