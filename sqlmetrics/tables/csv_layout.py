@@ -113,8 +113,7 @@ def names_like_values(head: bytes, of: Layout) -> dict[int, str]:
     frame without names has the numbers from 0; a name without digits, above values that all have
     digits, shows that the first line is a header.
     """
-    lines = head.decode("utf-8-sig", errors="replace").splitlines()[of.n_above :]
-    header, *rows = [row for row in csv.reader(lines, delimiter=of.separator) if row]
+    header, *rows = _rows(head, of)
     numbers = [name for name in header if is_number(name)]
     from_zero = bool(numbers) and numbers == [*map(str, range(len(numbers)))]
     columns = [[row[n] for row in rows if n < len(row)] for n in range(len(header))]
@@ -126,6 +125,19 @@ def names_like_values(head: bytes, of: Layout) -> dict[int, str]:
         return {}
     named = enumerate(zip(header, columns, strict=True))
     return {n: name for n, (name, held) in named if is_number(name) or (name and name in held)}
+
+
+def repeated_names(head: bytes, of: Layout) -> dict[int, str]:
+    """Return the positions and names of columns whose name, in any letter case, others have."""
+    header = next(_rows(head, of), [])
+    lowered = [name.lower() for name in header]
+    named = enumerate(header)
+    return {n: name for n, name in named if name and lowered.count(name.lower()) > 1}
+
+
+def _rows(head: bytes, of: Layout) -> Iterator[list[str]]:
+    lines = head.decode("utf-8-sig", errors="replace").splitlines()[of.n_above :]
+    return filter(None, csv.reader(lines, delimiter=of.separator))
 
 
 def no_header(label: str, shown: str, of: Layout, names: Sequence[str]) -> DataError:

@@ -176,6 +176,30 @@ def test_a_csv_file_without_a_column_of_the_others(tmp_path: Path) -> None:
 HEADER = "user_id,item_id,rank\n"
 
 
+def test_names_of_several_columns(tmp_path: Path) -> None:
+    """The engine renames the second, and the first was read."""
+    for header, name in (("rank,rank", "rank"), ("rank,Rank", "rank"), ("RANK,Rank", "rank")):
+        (tmp_path / "a.csv").write_text(f"user_id,item_id,{header}\nu1,a,1,2\nu1,b,2,1\n")
+        told = rf"column {name}: several columns in the header of .*a\.csv have this name"
+        with pytest.raises(sm.DataError, match=told):
+            Evaluator(tmp_path / "a.csv", {"u1": ["b"]})
+    lists = tmp_path / "b.csv"
+    lists.write_text("user_id,item_id,rank,market,Market,,\nu1,a,1,x,y,,\nu1,b,2,x,y,,\n")
+    with Evaluator(lists, {"u1": ["b"]}) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [1 / 2]
+        with pytest.raises(sm.DataError, match="column market: several columns in the header"):
+            evaluator.evaluate("mrr", by="recommendations.market")
+    with pytest.raises(sm.UsageError, match="It has user_id, item_id, rank, column5, column6"):
+        Evaluator(lists, {"u1": ["b"]}, where={"recommendations": "market = 'x'"})
+
+
+def test_a_split_writes_no_column_of_an_unclear_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("user_id,item_id,timestamp,x,X\nu1,a,1,5,6\nu1,b,2,5,6\n")
+    with pytest.raises(sm.DataError, match=r"column x: several columns .* Rename one"):
+        sm.split(path, tmp_path / "parts", by="time", at=2)
+
+
 def test_packed_files_without_rows_or_torn(tmp_path: Path) -> None:
     header = HEADER.encode()
     zstd = pa.compress(header, "zstd", asbytes=True)
