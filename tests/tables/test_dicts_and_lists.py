@@ -39,6 +39,16 @@ def test_dict_of_lists() -> None:
     check(values({user: np.array(items) for user, items in LISTS.items()}, TRUTH))
 
 
+@pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]", "category", "string"])
+def test_dict_of_arrays_of_pandas(kind: str) -> None:
+    """`series.values` is such an array for texts, and was taken for the source of a model."""
+    lists = {user: pd.array(items).astype(kind) for user, items in LISTS.items()}
+    truth = {user: pd.Series(items).astype(kind).values for user, items in TRUTH.items()}
+    check(values(lists, truth))
+    found = values({"als": lists}, truth, keys=("model", "user_id"))
+    check({user: value for (_, user), value in found.items()})
+
+
 def test_dict_of_scores() -> None:
     scores = {u: {i: -float(n) for n, i in enumerate(items)} for u, items in LISTS.items()}
     check(values(scores, {user: dict.fromkeys(items, 1) for user, items in TRUTH.items()}))
