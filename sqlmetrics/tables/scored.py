@@ -11,6 +11,7 @@ from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, RowsError, UsageError
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables.models import is_models
+from sqlmetrics.tables.objects import read_once
 from sqlmetrics.tables.runs import RUN
 from sqlmetrics.tables.schema import Table
 from sqlmetrics.texts.messages import Argument, Message, give, map_column
@@ -40,7 +41,7 @@ def with_both_tables(given: Mapping[str, Any], source: Any) -> dict[str, Any]:
     if isinstance(source, str) and source == "-":
         raise UsageError("scored is read twice, so it cannot be stdin (-); pass a file")
     if hasattr(source, "read_all"):  # a reader of Arrow, which can be read once
-        source = source.read_all()
+        source = read_once("scored", source)
     return {**given, **dict.fromkeys(SCORED, source)}
 
 

@@ -22,6 +22,7 @@ from tests.support.source_rows import (
     TRUTH,
     check,
     lists_table,
+    packed,
     ranked,
     trec_run,
     truth_table,
@@ -136,3 +137,17 @@ def test_dicts_beside_mapped_columns() -> None:
     check(values(LISTS, truth, columns={"user_id": "customer", "item_id": "sku"}))
     check(values(LISTS, truth, columns={"item_id": "sku"}, key="customer", keys=("customer",)))
     check(values(LISTS, truth_table(), columns={"recommendations.item_id": "sku"}))
+
+
+@pytest.mark.parametrize(
+    ("content", "command"),
+    [
+        (packed(b"user_id,item_id,rank\n"), "gunzip -c FILE"),
+        (pa.compress(b"user_id,item_id,rank\n", "zstd", asbytes=True), "zstd -dc FILE"),
+    ],
+)
+def test_stdin_that_is_compressed(content: bytes, command: str) -> None:
+    """It has no name to add a suffix to."""
+    asked = ["evaluate", "mrr", "-r", "-", "-i", "truth.csv"]
+    result = CliRunner().invoke(main, asked, input=content)
+    assert f"Decompress it: {command} | sqlmetrics" in result.stderr
