@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import duckdb
 import sqlglot
@@ -14,7 +15,7 @@ from sqlmetrics.engines.base import EmbeddedEngine
 from sqlmetrics.engines.database_files import is_query, split
 from sqlmetrics.engines.duckdb_errors import reason
 from sqlmetrics.engines.relation import Relation
-from sqlmetrics.errors import DataError, UsageError, suggestion
+from sqlmetrics.errors import DataError, UnreadableError, UsageError, suggestion
 from sqlmetrics.sql.quoting import identifier, literal
 from sqlmetrics.texts.wording import and_more
 
@@ -82,9 +83,16 @@ def _table(engine: EmbeddedEngine, label: str, path: str, database: str, name: s
         )
     found = find_table(engine.connection, database, name, path, label)
     full = ".".join(map(identifier, (database, *found)))
-    types = engine.describe(full, label)
-    watched = [os.path.abspath(path)]
-    return Relation(full, types, f"{path}:{name}", watched=watched, format="duckdb")
+    shown, watched = f"{path}:{name}", [os.path.abspath(path)]
+    try:
+        types = engine.describe(full, label)
+    except UnreadableError as error:
+        if "does not exist" not in error.reason:
+            raise
+        # a view of another schema than main that names tables without their schema
+        rows = _query(engine, label, f"FROM {'.'.join(map(identifier, found))}", database)
+        return replace(rows, label=shown, watched=watched, format="duckdb")
+    return Relation(full, types, shown, watched=watched, format="duckdb")
 
 
 def find_table(

@@ -56,7 +56,9 @@ def reason(error: Exception) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept: list[str] = []
     for line in lines or [type(error).__name__]:
-        if line.startswith(("LINE ", "Possible ", "* ", "Candidate ", "file =", "^")):
+        if line.startswith(
+            ("LINE ", "Possible ", "* ", "Candidate ", "file =", "^", "The search space")
+        ):
             break
         kept.append(line)
     return re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", masked(" ".join(kept)))[:_MOST]
@@ -64,7 +66,7 @@ def reason(error: Exception) -> str:
 
 def remedy_of(reason: str) -> str:
     """Return how to solve the problem of a source that cannot be read, or an empty text."""
-    if "utf-8" in reason.lower():
+    if re.search("not utf-8|invalid (unicode|utf-?8)", reason, re.IGNORECASE):
         return "convert the file from its encoding to UTF-8, e.g. with iconv -f LATIN1 -t UTF-8"
     if "file system operations are disabled" in reason:
         return (

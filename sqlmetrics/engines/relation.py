@@ -57,11 +57,15 @@ class Layout:
 
 @dataclass(frozen=True)
 class Unread:
-    """Why a column of a frame is not read, and how to convert it to ids or texts, or to numbers."""
+    """Why a column is not read, and how to convert it to ids or texts, or to numbers.
+
+    `remedy`: how to solve another problem than that of a type.
+    """
 
     reason: str
     to_ids: str = ""
     to_numbers: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True)

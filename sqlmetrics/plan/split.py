@@ -14,7 +14,7 @@ from sqlmetrics.plan.inputs import Inputs
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Rendered
 from sqlmetrics.sql.template_names import Keys
-from sqlmetrics.tables.schema import SourceColumn, Table, has_zone, is_number
+from sqlmetrics.tables.schema import SourceColumn, Table, has_zone, is_number, unreadable_column
 from sqlmetrics.texts.messages import map_column
 from sqlmetrics.texts.wording import listed
 
@@ -365,6 +365,9 @@ def _number(name: str, value: str) -> str:
 
 
 def _with_all_columns(source: Any) -> Any:
+    for name, unread in source.unread.items():
+        if unread.remedy:  # it is there, but is not the only one with this name
+            raise unreadable_column(EVENTS, name, unread)
     read = {name for column in source.columns for name in (column.source, *column.parts)}
     named = {column.name.lower(): column for column in source.columns}
     others = [SourceColumn(n, n, kind, as_given=True) for n, kind in source.types.items()

@@ -42,7 +42,7 @@ from sqlmetrics.tables.models import is_models, models_of
 from sqlmetrics.tables.reader import TableReader
 from sqlmetrics.tables.runs import check_runs
 from sqlmetrics.tables.schema import OF_MODELS, Table
-from sqlmetrics.tables.scored import check_labels, with_both_tables
+from sqlmetrics.tables.scored import check_labels, check_models_agree, with_both_tables
 from sqlmetrics.texts.messages import TABLES, Message
 from sqlmetrics.texts.wording import and_more
 
@@ -162,6 +162,8 @@ class Session:
                 )
                 if scored is not None:
                     check_labels(self.tables)
+                    if not (self.trusts_input or known):
+                        check_models_agree(self.engine, self.tables, user_keys)
         except BaseException:
             self.engine.close()
             raise

@@ -44,7 +44,7 @@ def check_lines(
     layout: Layout | None,
     error: Exception,
 ) -> None:
-    """Look for lines with a wrong number of values or an unclosed quote.
+    """Look for lines with a wrong number of values or an unclosed quote, and mixed line ends.
 
     Raises:
         DataError: names the file and the line.

@@ -16,11 +16,11 @@ from urllib.parse import unquote
 
 from sqlmetrics.engines import folders, lakes
 from sqlmetrics.engines.base import Engine
-from sqlmetrics.engines.relation import FolderColumn, Folders, Layout, Relation
+from sqlmetrics.engines.relation import FolderColumn, Folders, Layout, Relation, Unread
 from sqlmetrics.engines.unfinished import check_finished
 from sqlmetrics.errors import DataError
 from sqlmetrics.sql.templates import environment, macro
-from sqlmetrics.tables.csv_layout import names_like_values, no_header
+from sqlmetrics.tables.csv_layout import names_like_values, no_header, repeated_names
 from sqlmetrics.tables.csv_quotes import check_lines, common_layout, quotes_of_files
 from sqlmetrics.tables.formats import (
     format_by_name,
@@ -234,9 +234,11 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
     options: dict[str, Any] = {}
     layout = None
     like_values: list[Mapping[int, str]] = []
+    unread: dict[str, Unread] = {}
     if kind == "csv":
         options["layout"] = layout = common_layout(label, paths, shown, heads)
         like_values = [names_like_values(head, layout) if layout else {} for head in heads]
+        unread = _repeated(shown, heads, layout) if layout else {}
     source: Callable[..., str] = macro(f"source_{kind}")
     if kind == "trec_run":
         source = partial(source, tag=lines_of(heads[0])[0].split()[-1])
@@ -266,9 +268,16 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
         ordered = source(given, read_of_folders, in_order=True, **options)
     if hides_rows(kind, parts[0][1]):
         row_number, ordered = None, None
+    # a column whose name is not unique has that name, or the one that the engine gave it
+    renamed = {[*parts[0][1]][n] for n in repeated_names(heads[0], layout)} if layout else ()
+    types = {
+        name: kind
+        for name, kind in parts[0][1].items()
+        if name not in renamed and name.lower() not in unread
+    }
     return Relation(
         source(given, read_of_folders, **options),
-        parts[0][1],
+        types,
         name,
         row_number,
         ordered,
@@ -279,8 +288,21 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
         folders=read_of_folders,
         warnings=[*(text for files in expanded for text in files.warnings), *warned, *of_folders],
         like_values=[[*parts[0][1]][n] for n in like_values[0]] if like_values else (),
+        unread=unread,
         **options,
     )
+
+
+def _repeated(shown: Sequence[str], heads: Sequence[bytes], layout: Layout) -> dict[str, Unread]:
+    """Return the columns of CSV files whose names are not unique; the engine renames the second."""
+    return {
+        spelled: Unread(
+            f"several columns in the header of {name} have this name", remedy="rename one"
+        )
+        for name, head in zip(shown, heads, strict=True)
+        for column in repeated_names(head, layout).values()
+        for spelled in (column.lower(), column)
+    }
 
 
 def _without_empty(

@@ -39,14 +39,16 @@ _FIRST_OF_TEXT = 9  # the tab; a text has no byte below it
 _DECOMPRESS = "decompress the file; sqlmetrics reads gzip (.gz) and Zstandard (.zst)"
 _EXPORT = "read the file in Python and pass its rows, or export the rows as Parquet"
 _ENCODING = "convert the file from this encoding to UTF-8, e.g. with iconv -f UTF-16 -t UTF-8"
+_ADD_GZ, _ADD_ZST = "add .gz to its name", "add .zst to its name"
+_UNPACK = {_ADD_GZ: "gunzip -c", _ADD_ZST: "zstd -dc"}  # programs for stdin, which has no name
 # first bytes of files that are not read -> what they are, and the remedy
 _OTHERS = {
     b"BZh": ("is compressed with bzip2", _DECOMPRESS),
     b"\xfd7zXZ\0": ("is compressed with xz", _DECOMPRESS),
     b"\x04\x22\x4d\x18": ("is compressed with LZ4", _DECOMPRESS),
     b"7z\xbc\xaf": ("is a 7z archive", _DECOMPRESS),
-    b"\x1f\x8b": ("is compressed with gzip", "add .gz to its name"),
-    b"\x28\xb5\x2f\xfd": ("is compressed with Zstandard", "add .zst to its name"),
+    b"\x1f\x8b": ("is compressed with gzip", _ADD_GZ),
+    b"\x28\xb5\x2f\xfd": ("is compressed with Zstandard", _ADD_ZST),
     b"PK\x03\x04": (
         "is a ZIP archive (also .xlsx and .npz are)",
         "extract it, or read it in Python and pass its rows",
@@ -167,6 +169,8 @@ def _check_start(label: str, shown: str, head: bytes) -> None:
         found = ("is a tar archive", "extract it")
     if found:
         what, remedy = found
+        if shown == "stdin" and (program := _UNPACK.get(remedy)):
+            remedy = f"decompress it: {program} FILE | sqlmetrics …"
         raise DataError(f"{label}: {shown} {what}, which cannot be read", remedy=remedy)
 
 

@@ -98,11 +98,17 @@ def _is_list_of_user(value: Any) -> bool:
         return True
     if type(value).__module__.startswith("numpy"):
         return True
-    if type(value).__name__ == "Series":  # {user: items} of a model if its values are lists
+    is_series = type(value).__name__ == "Series" or _is_extension_array(value)
+    if is_series:  # {user: items} of a model if its values are lists
         return not (len(value) and _is_list(next(iter(value))))
     if not isinstance(value, list | tuple):
         return False
     return not (value and all(isinstance(entry, Path) or is_file(entry) for entry in value))
+
+
+def _is_extension_array(value: Any) -> bool:
+    """Return whether a value is an array of pandas, such as the values of a Series of texts."""
+    return any(kind.__name__ == "ExtensionArray" for kind in type(value).__mro__)
 
 
 def _is_list(value: Any) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlmetrics.engines import lakes
+from sqlmetrics.engines import duckdb_errors, lakes
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation, Unread
 from sqlmetrics.engines.spark_errors import reason
@@ -232,7 +232,7 @@ def to_arrow(label: str, source: Any, unread: dict[str, Unread]) -> Any:
     if isinstance(source, pa.RecordBatch):
         return _copied(pa.Table.from_batches([source]))
     if isinstance(source, pa.RecordBatchReader):
-        return _copied(source.read_all())
+        return _copied(read_once(label, source))
     kind = type(source)
     module = kind.__module__.partition(".")[0]
     if module == "narwhals" and hasattr(source, "to_native"):
@@ -251,7 +251,7 @@ def to_arrow(label: str, source: Any, unread: dict[str, Unread]) -> Any:
         frame = source.collect() if hasattr(source, "collect") else source
         return _copied(_from_polars(frame, unread))
     if hasattr(source, "to_arrow_table"):  # a DuckDB relation, computed now
-        return ordered_enums(source.to_arrow_table())
+        return ordered_enums(_of_duckdb(label, source))
     name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
     if hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_frame"):
         try:
@@ -275,6 +275,35 @@ def to_arrow(label: str, source: Any, unread: dict[str, Unread]) -> Any:
         f"{label}: cannot read a value of the type {name}; give a path, a frame, an Arrow table, a "
         "DuckDB relation or a dict of lists"
     )
+
+
+def read_once(label: str, reader: Any) -> Any:
+    """Read the rows of an Arrow reader.
+
+    Raises:
+        DataError: there are none.
+    """
+    table = reader.read_all()
+    if not table.num_rows:
+        raise DataError(
+            f"{label}: the reader has no rows; it may have been read before, and can be read once",
+            remedy="read it into a table, reader.read_all(), and give the table each time",
+        )
+    return table
+
+
+def _of_duckdb(label: str, relation: Any) -> Any:
+    """Compute a DuckDB relation."""
+    import duckdb
+
+    try:
+        return relation.to_arrow_table()
+    except duckdb.Error as error:
+        is_closed = isinstance(error, duckdb.ConnectionException)
+        raise DataError(
+            f"{label}: the DuckDB relation cannot be read: {duckdb_errors.reason(error)}",
+            remedy="keep its connection open until the evaluator was created" if is_closed else "",
+        ) from error
 
 
 def _copied(table: Any) -> Any:

@@ -43,7 +43,7 @@ from sqlmetrics.tables.schema import (
 )
 from sqlmetrics.tables.scored import SCORED, documents
 from sqlmetrics.tables.sources import read_source
-from sqlmetrics.tables.spelling import ids_as_they_stand, infinite_numbers
+from sqlmetrics.tables.spelling import ids_as_they_stand, infinite_numbers, meanings_of_commas
 from sqlmetrics.texts.messages import RANKED, Argument, Message, give, map_column
 from sqlmetrics.texts.wording import listed
 
@@ -397,10 +397,10 @@ class TableReader:
             text = relation.texts.get(column, "")
             shown = f", e.g. {text[:80]!r}" if text else ""
             convert = "convert the column"
-            if relation.layout and re.fullmatch(r"[-+]?[0-9.]*,[0-9]+", text):
-                path, of = self.engine.shown(relation.files[0]), relation.layout
-                convert = "write numbers with a decimal point, or read them with a query: "
-                convert += csv_layout.query(path, of.separator, "decimal_separator = ','")
+            if relation.layout and re.fullmatch(r" *[-+]?[0-9][0-9.,]*,[0-9.,]+ *", text):
+                meanings = meanings_of_commas(self.engine, relation, column)
+                paths = [*map(self.engine.shown, relation.files)]
+                convert = csv_layout.read_with_commas(paths, relation.layout, column, **meanings)
             raise DataError(
                 f"{where}: the type in {relation.label} is {type_name}, not a number{shown}",
                 table=table,

@@ -318,7 +318,12 @@ def _likeness_to_relevance(name: str) -> int | None:
 def unreadable_column(
     table: str, column: str, unread: Unread, is_number: bool = False
 ) -> DataError:
-    """Return the error for a column of a frame that has no common type."""
+    """Return the error for a column without a common type, or whose name is not unique."""
+    if unread.remedy:
+        where = f"{table}, column {column}"
+        return DataError(
+            f"{where}: {unread.reason}", table=table, column=column, remedy=unread.remedy
+        )
     how = (
         unread.to_numbers or f"pandas.to_numeric(frame[{column!r}]) in pandas" if is_number
         else unread.to_ids or f"frame[{column!r}].astype(str) in pandas"

@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation
-from sqlmetrics.errors import DataError, UsageError
+from sqlmetrics.errors import DataError, RowsError, UsageError
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables.models import is_models
+from sqlmetrics.tables.objects import read_once
+from sqlmetrics.tables.runs import RUN
 from sqlmetrics.tables.schema import Table
-from sqlmetrics.texts.messages import Message, give, map_column
+from sqlmetrics.texts.messages import Argument, Message, give, map_column
+from sqlmetrics.texts.wording import by_number, listed
 
 SCORED = ("recommendations", "interactions")
 
@@ -37,7 +41,7 @@ def with_both_tables(given: Mapping[str, Any], source: Any) -> dict[str, Any]:
     if isinstance(source, str) and source == "-":
         raise UsageError("scored is read twice, so it cannot be stdin (-); pass a file")
     if hasattr(source, "read_all"):  # a reader of Arrow, which can be read once
-        source = source.read_all()
+        source = read_once("scored", source)
     return {**given, **dict.fromkeys(SCORED, source)}
 
 
@@ -95,3 +99,43 @@ def check_labels(tables: Mapping[str, Table]) -> None:
                 "map the column of labels with ", map_column("interactions", "relevance")
             ),
         )
+
+
+def check_models_agree(engine: Engine, tables: Mapping[str, Table], users: Sequence[str]) -> None:
+    """Check that the models of a table of scores have the same label for an item of a user.
+
+    Raises:
+        RowsError: names such items.
+    """
+    table = tables["interactions"]
+    (source,) = table.sources
+    if source.only_named or not {"model", RUN} & {*tables["recommendations"].columns}:
+        return
+    is_numbered = source.row_number == "item_id"
+    text = render_file(
+        "inputs/different_labels",
+        {"source": source, "users": users, "is_numbered": is_numbered},
+    )
+    rows = engine.query(text, source.label)
+    if not rows:
+        return
+    labels = [name for name in table.columns if name not in (*users, "item_id")]
+    n = rows[0]["n_found"]
+    what, remedy = "labels", Message("give an item of a user the same label in all rows")
+    if is_numbered:
+        remedy = Message(
+            "items without ids are the same if they have the same place in the lists of a user, "
+            "so all models must have the same rows in the same order: sort the rows, or name a "
+            "column of ids with ",
+            Argument("columns", ..., "item_id"),
+        )
+    elif any(column.is_list for column in source.columns):
+        what, remedy = "lists of labels", Message(remedy, ", and one row per item instead of lists")
+    raise RowsError(
+        f"scored, column {listed(map(table.describe_column, labels))}: models have different "
+        f"{what} for {n:,} {by_number(n, 'item of a user|items of users')}",
+        table="interactions",
+        column="relevance",
+        examples=[{name: row[name] for name in row if name != "n_found"} for row in rows],
+        remedy=remedy,
+    )

@@ -22,7 +22,7 @@ from sqlmetrics.tables.objects import (
     register,
     to_arrow,
 )
-from sqlmetrics.texts.messages import Argument, Message
+from sqlmetrics.texts.messages import Argument, Command, Message
 
 _TABLE_NAME = re.compile(r"[a-z_]\w*(\.[a-z_]\w*){1,2}", re.IGNORECASE)
 
@@ -107,7 +107,10 @@ def _table_of_connection(engine: Engine, table: str, label: str, name: str) -> R
         remedy: str | Message = ""
         if _TABLE_NAME.fullmatch(name) and format_by_name(name) is None and engine.owned:
             of_statement = Argument(f"{table}_table", name)
-            remedy = Message("for a statement over a table of a warehouse, write ", of_statement)
+            remedy = Message(
+                "to print a statement over a table of a warehouse, use ",
+                Command("sql"), " with ", of_statement,
+            )  # fmt: skip
         raise DataError(f"{label}: there is no file {name}{elsewhere}{hint}", remedy=remedy)
     types = engine.describe(full_name, label)
     return Relation(full_name, types, f"the table {name}", is_held=False)

@@ -70,6 +70,14 @@ def infinite_numbers(engine: Engine, relation: Relation, columns: Sequence[str])
     return _csv_with(relation, {name: "DOUBLE" for name in others if name not in texts})
 
 
+def meanings_of_commas(engine: Engine, relation: Relation, column: str) -> dict[str, bool]:
+    """Return whether commas in numbers of CSV files can separate thousands, and can be decimal."""
+    probe = environment().get_template("inputs/commas.sql.j2")
+    as_texts = relation.csv(types={column: "VARCHAR"})
+    (row,) = engine.query(probe.render(column=column, relation=as_texts), relation.label)
+    return {name: bool(row[name]) for name in ("of_thousands", "are_decimal")}
+
+
 def _ids_of_json(engine: Engine, relation: Relation, columns: Sequence[str]) -> Relation:
     """Keep the spelling of ids in JSON files.
 

@@ -349,8 +349,11 @@ def test_names_of_columns_are_short_enough_for_postgres() -> None:
     [("analytics.recs", True), ("recs", False), ("recs.parquet", False), ("a b.c", False)],
 )
 def test_a_table_of_a_warehouse_that_is_given_as_a_file(name: str, is_hinted: bool) -> None:
-    result = CliRunner().invoke(cli, ["sql", "recall@10", "-r", f"a={name}", "-i", "x.csv"])
-    assert result.exit_code == 1
-    assert f"recommendations of a: there is no file {name}" in result.stderr
-    assert (f"write --recommendations-table {name}" in result.stderr) is is_hinted
-    assert "None" not in result.stderr
+    """Only the command sql has the option."""
+    for command in ("sql", "evaluate"):
+        result = CliRunner().invoke(cli, [command, "recall@10", "-r", f"a={name}", "-i", "x.csv"])
+        assert result.exit_code == 1
+        assert f"recommendations of a: there is no file {name}" in result.stderr
+        hint = f"use sqlmetrics sql with --recommendations-table {name}"
+        assert (hint in result.stderr) is is_hinted
+        assert "None" not in result.stderr

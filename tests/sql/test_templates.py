@@ -235,6 +235,7 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         "condition": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "condition_type": [{"relation": "some_table", "condition": "source.item_id > 1"}],
         "broken_ids": [{"relation": "some_table", "columns": ["user_id", "it's"]}],
+        "commas": [{"relation": "some_table", "column": name} for name in ("score", "it's")],
         "only_numbers": [{"relation": "some_table", "columns": ["score", "it's"]}],
         "quotes": [{"files": "a.csv", "layout": layout} for layout in (None, Layout("|", 2))],
         "date_format": [
@@ -283,8 +284,14 @@ def test_plans_and_the_demo_use_every_other_template() -> None:
         rendered[f"inputs/{name}.sql.j2"] = {
             template.render(table="recommendations", **context) for context in contexts
         }
-    template = environment().get_template("inputs/unread_relevance.sql.j2")
     (source,) = planner().tables["interactions"].sources
+    template = environment().get_template("inputs/different_labels.sql.j2")
+    rendered["inputs/different_labels.sql.j2"] = {
+        template.render(source=one, users=["user_id", "it's"], is_numbered=is_numbered)
+        for one in (source, replace(source, where="source.item_id > 1"))
+        for is_numbered in (False, True)
+    }
+    template = environment().get_template("inputs/unread_relevance.sql.j2")
     for columns in ([], ["rating"], ["rating", "the weight"]):
         for one in (source, replace(source, where="source.item_id > 1")):
             text = template.render(source=one, columns=columns)

@@ -189,3 +189,16 @@ def test_a_read_only_database(tmp_path: Path) -> None:
     del lists, truth
     with duckdb.connect(path, read_only=True) as connection:
         check(values("lists", "truth", connection=connection))
+
+
+def test_a_relation_that_cannot_be_read() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE lists AS SELECT 'u' AS user_id, 'a' AS item_id, 1 AS rank")
+    relation = connection.table("lists")
+    connection.execute("ALTER TABLE lists RENAME TO others")
+    with pytest.raises(sm.DataError, match="relation cannot be read: Table with name lists"):
+        Evaluator(relation, {"u": ["a"]})
+    connection.close()
+    told = "been closed. Keep its connection open until the evaluator was created"
+    with pytest.raises(sm.DataError, match=told):
+        Evaluator(relation, {"u": ["a"]})

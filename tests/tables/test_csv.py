@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +176,30 @@ def test_a_csv_file_without_a_column_of_the_others(tmp_path: Path) -> None:
 HEADER = "user_id,item_id,rank\n"
 
 
+def test_names_of_several_columns(tmp_path: Path) -> None:
+    """The engine renames the second, and the first was read."""
+    for header, name in (("rank,rank", "rank"), ("rank,Rank", "rank"), ("RANK,Rank", "rank")):
+        (tmp_path / "a.csv").write_text(f"user_id,item_id,{header}\nu1,a,1,2\nu1,b,2,1\n")
+        told = rf"column {name}: several columns in the header of .*a\.csv have this name"
+        with pytest.raises(sm.DataError, match=told):
+            Evaluator(tmp_path / "a.csv", {"u1": ["b"]})
+    lists = tmp_path / "b.csv"
+    lists.write_text("user_id,item_id,rank,market,Market,,\nu1,a,1,x,y,,\nu1,b,2,x,y,,\n")
+    with Evaluator(lists, {"u1": ["b"]}) as evaluator:
+        assert evaluator.per_user("mrr")["mrr"].tolist() == [1 / 2]
+        with pytest.raises(sm.DataError, match="column market: several columns in the header"):
+            evaluator.evaluate("mrr", by="recommendations.market")
+    with pytest.raises(sm.UsageError, match="It has user_id, item_id, rank, column5, column6"):
+        Evaluator(lists, {"u1": ["b"]}, where={"recommendations": "market = 'x'"})
+
+
+def test_a_split_writes_no_column_of_an_unclear_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("user_id,item_id,timestamp,x,X\nu1,a,1,5,6\nu1,b,2,5,6\n")
+    with pytest.raises(sm.DataError, match=r"column x: several columns .* Rename one"):
+        sm.split(path, tmp_path / "parts", by="time", at=2)
+
+
 def test_packed_files_without_rows_or_torn(tmp_path: Path) -> None:
     header = HEADER.encode()
     zstd = pa.compress(header, "zstd", asbytes=True)
@@ -266,7 +293,9 @@ def test_a_row_of_another_length_is_refused(tmp_path: Path) -> None:
                 Evaluator(tmp_path / name, {"u1": ["i1"]})
 
 
-@pytest.mark.parametrize("above", ["", "\n\n", "# of May\n", "# of May, 2026\n\n# als\n"])
+@pytest.mark.parametrize(
+    "above", ["", "\n\n", "# of May\n", "# of May, 2026\n\n# als\n", "sep={}\n"]
+)
 @pytest.mark.parametrize("separator", [",", "\t", ";", "|"])
 def test_the_header_says_what_separates_values(tmp_path: Path, above: str, separator: str) -> None:
     """DuckDB would take the other separators in the ids for the separator of the file."""
@@ -279,11 +308,35 @@ def test_the_header_says_what_separates_values(tmp_path: Path, above: str, separ
     text = io.StringIO()
     csv.writer(text, delimiter=separator, lineterminator="\n").writerows(rows)
     path = tmp_path / "a.csv"
-    path.write_text(above + text.getvalue())
+    path.write_text(above.format(separator) + text.getvalue())
     with Evaluator(path, {"u1": ["a|b"], "#2": ["a,b"]}) as evaluator:
         found = evaluator.per_user(["recall@1", "recall@2"], long=True)
     assert found["user_id"].tolist() == ["#2", "#2", "u1", "u1"]
     assert found["recall"].tolist() == [1, 1, 0, 1]
+
+
+@pytest.mark.parametrize("ends", ["\r\n|\r\n|\n", "\n|\r\n|\n", "\r\r\n", "\r|\r|\n", "\r|\r|\r\n"])
+@pytest.mark.parametrize("above", ["", "# of May"])
+def test_mixed_line_ends_are_told(tmp_path: Path, above: str, ends: str) -> None:
+    """The advised command mends them, and the advice for other encodings is not given."""
+    lines = [*filter(None, [above]), "user_id,item_id,rank", 'u1,"a\nb",1', "u1,c,2"]
+    text = "".join(map("".join, zip(lines, itertools.cycle(ends.split("|")), strict=False)))
+    (tmp_path / "a.csv").write_bytes(text.encode())
+    with pytest.raises(sm.DataError, match=r"a\.csv has mixed line ends: ") as caught:
+        Evaluator(tmp_path / "a.csv", {"u1": ["c"]})
+    assert "UTF-8" not in str(caught.value)
+    command = str(caught.value).partition("e.g. with ")[2]
+    command = command.replace("NEW_FILE", "b.csv").replace("FILE", "a.csv")
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    with pytest.warns(sm.SqlmetricsWarning, match="line breaks"):
+        assert mrr_of(tmp_path / "b.csv", {"u1": ["c"]}) == [1 / 2]
+
+
+def test_a_line_break_in_quotes_is_no_line_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'user_id,item_id,rank\r\nu1,"a\nb",1\r\nu1,caf\xe9,2\r\n')
+    with pytest.raises(sm.DataError, match="iconv"):
+        Evaluator(path, {"u1": ["c"]})
 
 
 def test_the_only_column_of_a_file_is_not_split(tmp_path: Path) -> None:
@@ -483,13 +536,39 @@ def test_another_encoding_than_utf_8_is_told(tmp_path: Path) -> None:
         assert mrr_of(path, truth) == [1]
 
 
-def test_numbers_with_a_decimal_comma_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("scores", "best"),
+    [
+        (("7,25", "7,5"), "b"),  # the item with the highest score, in each reading
+        (("0,750", "0,500"), "a"),
+        (("999", "1,500"), "ab"),  # 1.5 or 1500
+        (("1,250,000", "2,500"), "a"),
+        (("1,500.25", "999.5"), "a"),
+        (("1,500", "2.5"), "a"),
+    ],
+)
+def test_numbers_with_commas_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scores: tuple[str, str], best: str
 ) -> None:
-    """The query of the message reads them."""
+    """The queries of the message read them, of all files; two, if the commas have two meanings."""
     monkeypatch.chdir(tmp_path)
-    Path("a.csv").write_text('user_id;item_id;score\nu1;a;"7,25"\nu1;b;"7,5"\n')
-    with pytest.raises(sm.DataError, match=r"VARCHAR, not a number, e\.g\. '7,25'") as caught:
-        Evaluator("a.csv", {"u1": ["a"]})
-    query = str(caught.value).partition("with a query: ")[2].partition(", or map")[0]
-    assert mrr_of(query, {"u1": ["a"]}) == [1 / 2]
+    for user in ("u1", "u2"):
+        rows = [f"{user};{item};{score}\n" for item, score in zip("ab", scores, strict=True)]
+        Path(f"{user}.csv").write_text("user_id;item_id;score\n" + "".join(rows))
+    for source, users in (("u1.csv", ["u1"]), (["u1.csv", "u2.csv"], ["u1", "u2"])):
+        with pytest.raises(sm.DataError, match="is VARCHAR, not a number") as caught:
+            Evaluator(source, {"u1": ["a"]})
+        queries = re.findall(
+            r"(?:SELECT .*? )?FROM read_csv\(.*?\)(?=; if|, or)", str(caught.value)
+        )
+        for query, item in zip(queries, best, strict=True):
+            assert mrr_of(query, {user: [item] for user in users}) == [1.0] * len(users)
+
+
+@pytest.mark.parametrize("scores", [("1.250,75", "2,5"), ("1,500", "2,5", "3.5")])
+def test_numbers_that_no_query_reads(tmp_path: Path, scores: Sequence[str]) -> None:
+    rows = [f"u1;i{n};{score}\n" for n, score in enumerate(scores)]
+    (tmp_path / "a.csv").write_text("user_id;item_id;score\n" + "".join(rows))
+    told = r"Write numbers with a decimal point and no other separator, or map"
+    with pytest.raises(sm.DataError, match=told):
+        Evaluator(tmp_path / "a.csv", {"u1": ["a"]})

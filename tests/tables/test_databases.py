@@ -176,6 +176,26 @@ def test_a_name_of_a_table_and_of_a_file(
             assert found == pytest.approx(expected[0]["value"])
 
 
+def test_a_view_of_another_schema_over_a_table_of_main(tmp_path: Path) -> None:
+    """Such a view is read as within its database."""
+    path, record = tmp_path / "shop.duckdb", str(tmp_path / "record.json")
+    with duckdb.connect(str(path)) as connection:
+        for name, table in (("lists", lists_table()), ("truth", truth_table())):
+            connection.register("given", table)
+            connection.execute(f"CREATE TABLE {name} AS FROM given")
+        connection.execute("CREATE SCHEMA mart; CREATE VIEW mart.recs AS FROM lists")
+        connection.execute("CREATE VIEW mart.again AS FROM mart.recs")
+        connection.execute("CREATE TABLE gone AS FROM lists; CREATE VIEW mart.lost AS FROM gone")
+        connection.execute("DROP TABLE gone")
+    for name in ("mart.recs", "mart.again"):
+        check(values(f"{path}:{name}", f"{path}:truth", **CHECKED))
+    named = ["-r", f"{path}:mart.recs", "-i", f"{path}:truth"]
+    found = run("evaluate", METRIC, *named, "--no-check", "--record", record)
+    assert run("evaluate", "--from-record", record, "--trust-record") == found
+    told = error_of("-r", f"{path}:mart.lost", "-i", f"{path}:truth")
+    assert "the query FROM mart.lost cannot be read: Table with name gone" in told
+
+
 def test_a_view_that_reads_a_file(tmp_path: Path) -> None:
     """Its file is none of those that the connection may read; the query is read at once."""
     file = write_parquet(tmp_path / "lists.parquet", lists_table())

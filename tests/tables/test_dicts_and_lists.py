@@ -22,6 +22,7 @@ from tests.support.source_rows import (
     TRUTH,
     check,
     lists_table,
+    packed,
     ranked,
     trec_run,
     truth_table,
@@ -37,6 +38,16 @@ def test_dict_of_lists() -> None:
     check(values(LISTS, {user: set(items) for user, items in TRUTH.items()}))
     check(values({user: tuple(items) for user, items in LISTS.items()}, TRUTH))
     check(values({user: np.array(items) for user, items in LISTS.items()}, TRUTH))
+
+
+@pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]", "category", "string"])
+def test_dict_of_arrays_of_pandas(kind: str) -> None:
+    """`series.values` is such an array for texts, and was taken for the source of a model."""
+    lists = {user: pd.array(items).astype(kind) for user, items in LISTS.items()}
+    truth = {user: pd.Series(items).astype(kind).values for user, items in TRUTH.items()}
+    check(values(lists, truth))
+    found = values({"als": lists}, truth, keys=("model", "user_id"))
+    check({user: value for (_, user), value in found.items()})
 
 
 def test_dict_of_scores() -> None:
@@ -126,3 +137,17 @@ def test_dicts_beside_mapped_columns() -> None:
     check(values(LISTS, truth, columns={"user_id": "customer", "item_id": "sku"}))
     check(values(LISTS, truth, columns={"item_id": "sku"}, key="customer", keys=("customer",)))
     check(values(LISTS, truth_table(), columns={"recommendations.item_id": "sku"}))
+
+
+@pytest.mark.parametrize(
+    ("content", "command"),
+    [
+        (packed(b"user_id,item_id,rank\n"), "gunzip -c FILE"),
+        (pa.compress(b"user_id,item_id,rank\n", "zstd", asbytes=True), "zstd -dc FILE"),
+    ],
+)
+def test_stdin_that_is_compressed(content: bytes, command: str) -> None:
+    """It has no name to add a suffix to."""
+    asked = ["evaluate", "mrr", "-r", "-", "-i", "truth.csv"]
+    result = CliRunner().invoke(main, asked, input=content)
+    assert f"Decompress it: {command} | sqlmetrics" in result.stderr

@@ -299,3 +299,13 @@ def test_a_dataset_with_half_precision(tmp_path: Path) -> None:
         Evaluator(dataset, {"u": ["b"]})
     for remedy in (path, dataset.to_table()):
         assert mrr_of(remedy) == [1]
+
+
+def test_a_reader_that_was_read_before() -> None:
+    for name in ("recommendations", "scored"):
+        reader = lists_table().to_reader()
+        reader.read_all()
+        with pytest.raises(
+            sm.DataError, match=rf"{name}: the reader has no rows; it may have been"
+        ):
+            Evaluator(**{name: reader})

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
+from sqlmetrics.errors import RowsError
 from tests.support.evaluators import Evaluator
 
 # shoes: labels 0, 2, 1 by score; hats: 0, 1
@@ -92,10 +93,39 @@ def test_several_models_share_labels(dropped: list[str]) -> None:
 
 
 def test_models_must_agree_on_labels() -> None:
-    frame = several(y=[0, 2, 1, 1, 1])
-    for table in (frame, frame.drop(columns="item_id")):
-        with Evaluator(scored=table) as evaluator, pytest.raises(sm.DataError, match="1 of 6 rows"):
-            evaluator.evaluate("mrr")
+    """Copies of items, which a setting can allow, are another problem."""
+    frame = several(y=[0, 2, 1, 1, 1]).rename(columns={"relevance": "grade"})
+    columns = {"relevance": "grade"}
+    told = r"column relevance \(grade\): models have different labels for 1 item of a user"
+    for setting in ("error", "set", "bag", "bag_size"):
+        with pytest.raises(RowsError, match=told) as caught:
+            Evaluator(scored=frame, columns=columns, settings={"duplicate_interactions": setting})
+        assert "duplicate_interactions" not in str(caught.value)
+    found = [dict(row) for row in caught.value.examples]
+    assert found == [{"user_id": "hats", "item_id": 5, "lowest_label": 0, "highest_label": 1}]
+    where = {"interactions": "item_id <> 5"}
+    with Evaluator(scored=frame, columns=columns, where=where) as evaluator:
+        assert evaluator.evaluate("n_relevant")["value"].tolist() == [1.5, 1.5]
+
+
+def test_items_that_are_places_need_the_same_order_of_rows() -> None:
+    """In the lists of y, the labels of shoes are 1, 2, 0 and those of hats 0, 1."""
+    frame = several()
+    turned = pd.concat([frame[frame["model"] == "x"], frame[frame["model"] == "y"][::-1]])
+    with pytest.raises(RowsError, match="the same rows in the same order") as caught:
+        Evaluator(scored=turned.drop(columns="item_id"))
+    found = [(row["user_id"], row["place"]) for row in caught.value.examples]
+    assert found == [("hats", 1), ("hats", 2), ("shoes", 1), ("shoes", 3)]
+    assert "columns={'item_id': …}" in str(caught.value)
+
+
+def test_models_with_lists_in_rows_share_whole_lists() -> None:
+    lists = {"item_id": [[1, 2], [1, 2]], "score": [[0.1, 0.2], [0.3, 0.1]]}
+    frame = pd.DataFrame({"user_id": 7, "model": ["x", "y"], **lists})
+    with Evaluator(scored=frame.assign(relevance=[[0, 1]] * 2)) as evaluator:
+        assert evaluator.evaluate("mrr")["value"].tolist() == [1, 1 / 2]
+    with pytest.raises(RowsError, match="different lists of labels for 2 items of users"):
+        Evaluator(scored=frame.assign(relevance=[[0, 1], [1, 0]]))
 
 
 def test_a_column_of_the_table_is_one_column() -> None:
