@@ -22,7 +22,7 @@ from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered, ide
 from sqlmetrics.sql.template_names import Keys, context_of
 from sqlmetrics.sql.templates import is_true, render
 from sqlmetrics.tables.schema import ATTRIBUTES, ROUND, Table
-from sqlmetrics.texts.messages import RANKED, TABLES, Command, Message
+from sqlmetrics.texts.messages import RANKED, TABLES
 
 # key of the cutoffs among the values of a query
 CUTOFFS_OF_ROWS = "cutoffs of rows"
@@ -79,10 +79,8 @@ def _check_aggregate(call: MetricCall, query: Query) -> None:
             else "has a value per round, and weights are of users"
         )  # fmt: skip
         raise UsageError(
-            f"{call.metric.name} {why}; aggregate={aggregate} does not apply",
-            remedy=Message("use the mean, or take the values of the rounds from ",
-                           Command("per_user")),
-        )  # fmt: skip
+            f"{call.metric.name} {why}; aggregate={aggregate} does not apply", remedy="use the mean"
+        )
 
 
 @dataclass(frozen=True)

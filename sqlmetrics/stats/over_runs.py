@@ -177,7 +177,8 @@ def variance_parts(per_user: pd.DataFrame) -> pd.DataFrame:
     counts as 0 in the errors.
 
     Args:
-        per_user: the result of `Evaluator.per_user(metrics, by="run")`.
+        per_user: the result of `Evaluator.per_user(metrics, by="run")`, of metrics that are means:
+            the rounds of ratios such as snipw have rewards without their weights.
 
     Returns:
         One row per model (and convention) and metric with its cutoff: `value`, the mean;
