@@ -205,7 +205,7 @@ class _Table(Place):
             while True:
                 waited = time.monotonic() - started
                 # a file that another process creates is empty at first
-                is_new = waited < _SILENCE and not _size(self.path)
+                is_new = waited < _SILENCE and _is_new(self.path)
                 if not is_new and self.path.exists() and not is_database(str(self.path)):
                     raise DataError(f"{self.path} is not a DuckDB file; give another file name")
                 try:
@@ -291,12 +291,13 @@ class _Folder(Place):
             raise DataError(f"cannot create the folder {folder}: {error.strerror}") from error
 
 
-def _size(path: Path) -> int:
-    """Return the size of a file in bytes; 0 if there is none."""
+def _is_new(path: Path) -> bool:
+    """Return whether a file is empty, and was made a moment ago."""
     try:
-        return path.stat().st_size
+        status = path.stat()
     except OSError:
-        return 0
+        return False
+    return not status.st_size and time.time() - status.st_mtime < _SILENCE
 
 
 def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:

@@ -164,7 +164,7 @@ def _why_empty(
     if tags and not n_rows:
         asked = " and ".join(f"{name}={value}" for name, value in tags.items())
         return UsageError(f"{place.text} has no {spec.name} of a run with the tag {asked}")
-    if others:
+    if others and (n_of_users or len(others) == len(there)):
         by = ["add ", Argument("by", ",".join(there)), ", or "] if n_of_users else []
         return UsageError(
             f"{place.text} has results by {listed(there)}, and none for all values of "

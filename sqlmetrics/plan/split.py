@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -151,9 +152,9 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _seed(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise UsageError(f"seed must be a whole number, not {value!r}")
-    return value
+    return operator.index(value)
 
 
 def _share(value: Any) -> Fraction | None:
@@ -170,7 +171,7 @@ def _share(value: Any) -> Fraction | None:
 
 
 def _core(core: Sequence[int]) -> tuple[int, int]:
-    if isinstance(core, str) or not isinstance(core, Sequence) or len(core) != 2:
+    if isinstance(core, str) or not hasattr(core, "__len__") or len(core) != 2:
         raise UsageError("core: give the least numbers of items of a user and of users of an item")
     return _whole("core", core[0]), _whole("core", core[1])
 

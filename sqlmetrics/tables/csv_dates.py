@@ -9,6 +9,7 @@ from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.sql.quoting import literal
 from sqlmetrics.sql.templates import environment
+from sqlmetrics.tables import csv_layout
 
 _LAST_MONTH = 12
 
@@ -23,16 +24,19 @@ def check_dates(engine: Engine, table: str, relation: Relation, column: str | No
     name = "date" if kind == "DATE" else "timestamp"
     probe = environment().get_template("inputs/date_format.sql.j2")
     context = {"column": column, "relation": relation.sql, "kind": name}
-    path = relation.files[0]
-    query = probe.render(files=path, layout=relation.layout, **context)
+    query = probe.render(files=relation.files[0], layout=relation.layout, **context)
     row: Mapping[str, Any] = next(iter(engine.query(query, relation.label)), {"written_as": ""})
     written_as = row["written_as"] or ""
     if not written_as.startswith("%d") or row["last_day"] > _LAST_MONTH:
         return []
+    first = row["first_moment"].strftime(written_as)
     other = written_as.replace("%d", "%D").replace("%m", "%d").replace("%D", "%m")
+    paths = [*map(engine.shown, relation.files)]
+    separator = relation.layout.separator if relation.layout else ","
+    reading = csv_layout.query(paths, separator, f"{name}format = {literal(other)}")
+    advice = "" if "stdin" in paths else f", or pass the query {reading}"
     return [
-        f"{table}, column {column}: {relation.label} has dates such as "
-        f"{row['first_moment'].strftime(written_as)}, which were read day first; no day is above "
-        f"{_LAST_MONTH}, so they may be month first. Write dates as 2024-03-05, or pass the query "
-        f"FROM read_csv({literal(path)}, {name}format = {literal(other)})"
+        f"{table}, column {column}: the dates of {relation.label}, such as {first}, were read day "
+        f"first; no day is above {_LAST_MONTH}, so they may be month first. Write dates as "
+        f"2024-03-05{advice}"
     ]

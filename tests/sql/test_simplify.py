@@ -469,6 +469,10 @@ ODD = {
         one AS (SELECT 5 AS five)
         SELECT count(*) AS n, one.five FROM recs CROSS JOIN one GROUP BY one.five
         """,
+    "groups of rollups": """
+        pairs AS (SELECT user_id, item_id FROM recs GROUP BY user_id, ROLLUP (item_id))
+        SELECT pairs.user_id, pairs.item_id FROM pairs GROUP BY pairs.user_id, pairs.item_id
+        """,
     "every column by a star": """
         counts AS (SELECT user_id, count(*) AS n FROM recs GROUP BY user_id)
         SELECT * FROM counts

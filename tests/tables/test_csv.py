@@ -514,11 +514,24 @@ def test_dates_that_may_be_month_first_are_told(
     texts = [str(one.message) for one in recwarn if "month first" in str(one.message)]
     assert len(texts) == is_told
     if is_told:
-        assert f"dates such as 05/03/2024{time}, which were read day first" in texts[0]
+        assert f"a.csv, such as 05/03/2024{time}, were read day first" in texts[0]
         query = texts[0].partition("pass the query ")[2]
         with sm.Evaluator(lists, query, check=False) as evaluator:
             months = evaluator.evaluate("recall@1", by_item="month")["month"].tolist()
         assert months == ["2024-05", "2024-06"]
+
+
+def test_dates_of_several_files_are_read_by_one_query(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{user}.csv" for user in range(2)]
+    for user, path in enumerate(paths):
+        path.write_text(f"user_id;item_id;timestamp\n{user};{user};05/0{user + 1}/2024\n")
+    with (
+        pytest.warns(sm.SqlmetricsWarning, match="may be month first") as warned,
+        sm.Evaluator({0: [0], 1: [1]}, paths, check=False),
+    ):
+        query = str(warned[0].message).partition("pass the query ")[2]
+    with sm.Evaluator({0: [0], 1: [1]}, query, check=False) as evaluator:
+        assert evaluator.evaluate("recall@1")["n_users"].tolist() == [2]
 
 
 def test_another_encoding_than_utf_8_is_told(tmp_path: Path) -> None:

@@ -157,9 +157,11 @@ def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
 def _only_keys(select: exp.Select) -> bool:
     """Does a SELECT have no more than the keys of its groups, once each?"""
     group = select.args.get("group")
-    columns = [expression.unalias() for expression in select.expressions]
-    keys = [] if group is None else group.expressions
-    return _has_only(select, (*_JOINED, "group")) and all(column in keys for column in columns)
+    if group is None or not _has_only(select, (*_JOINED, "group")):
+        return False
+    keys = [key for key in group.expressions if not isinstance(key, exp.Literal)]
+    is_plain = not any(part for name, part in group.args.items() if name != "expressions")
+    return is_plain and all(one.unalias() in keys for one in select.expressions)
 
 
 def _is_place(inner: exp.Select, outer: exp.Select, table: exp.Table) -> bool:
