@@ -449,6 +449,7 @@ ALLOWED = {
     ("export/dbt_package.py", "--profile"): "an option of dbt",
     ("plan/planner.py", "--stages"): "in a whole command, as in `sqlmetrics list`",
     ("report/page.py", "--upgrade"): "an option of pip",
+    ("tables/csv_layout.py", "-s"): "an option of tr",
     **{
         (module, option): "an option of iconv"
         for module in ("engines/duckdb_errors.py", "tables/formats.py")

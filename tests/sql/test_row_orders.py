@@ -251,6 +251,8 @@ def test_every_check_shows_rows_in_a_stated_order() -> None:
     assert wrong_in(texts) == {}
 
 
+LABEL = {"name": "item_id", "source": "item_id", "is_list": False}
+LABELS = {"relation": "scored", "columns": [LABEL]}
 PROBES: dict[str, list[dict[str, Any]]] = {
     "uneven_lists": [
         {"columns": ["item_id", "score"], "where": where} for where in ("", "source.score > 1")
@@ -258,6 +260,7 @@ PROBES: dict[str, list[dict[str, Any]]] = {
     "condition_type": [{"condition": "source.item_id > 1"}],
     "folder_values": [{"column": FolderColumn("country", "VARCHAR")}],
     "sample": [{"columns": ["user_id", "site"], "n_users": 3, "where": ""}],
+    "different_labels": [{"source": LABELS, "users": ["user_id"], "is_numbered": False}],
 }
 
 

@@ -386,7 +386,7 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     # of catalogs of databases
     known |= {"table_oid", "database_name", "table_name", "asked", "name", "schemas"}
     known |= {"condition", "where", "masked", "seen_is_dropped"}  # of what is left of them
-    known |= {"given", "labels", "lists", "users", "row_number"}  # of tables of scores
+    known |= {"given", "labels", "lists", "users", "row_number", "is_numbered"}  # of scores
     known |= {"exact", "is_float"}  # of ids that are floating-point numbers
     values = STANDARD.values()
     of_items = ItemSlices.of(slicing(plans, by_item=["category"]), [values]).planner.stages
