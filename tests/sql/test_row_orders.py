@@ -252,7 +252,7 @@ def test_every_check_shows_rows_in_a_stated_order() -> None:
 
 
 LABEL = {"name": "item_id", "source": "item_id", "is_list": False}
-LABELS = {"relation": "scored", "columns": [LABEL]}
+LABELS = {"relation": "scored", "where": "", "columns": [LABEL]}
 PROBES: dict[str, list[dict[str, Any]]] = {
     "uneven_lists": [
         {"columns": ["item_id", "score"], "where": where} for where in ("", "source.score > 1")
