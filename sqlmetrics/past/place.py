@@ -205,8 +205,8 @@ class _Table(Place):
             while True:
                 waited = time.monotonic() - started
                 # a file that another process creates is empty at first
-                is_new = waited < _SILENCE and _is_new(self.path)
-                if not is_new and self.path.exists() and not is_database(str(self.path)):
+                is_other = self.path.exists() and not is_database(str(self.path))
+                if is_other and not _is_new(self.path):
                     raise DataError(f"{self.path} is not a DuckDB file; give another file name")
                 try:
                     connection = connect()

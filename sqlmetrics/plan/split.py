@@ -16,7 +16,7 @@ from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Rendered
 from sqlmetrics.sql.template_names import Keys
 from sqlmetrics.tables.schema import SourceColumn, Table, has_zone, is_number, unreadable_column
-from sqlmetrics.texts.messages import map_column
+from sqlmetrics.texts.messages import Message, map_column
 from sqlmetrics.texts.wording import listed
 
 EVENTS = "interactions"  # the table that the events are read as
@@ -223,12 +223,10 @@ class Events:
         """
         if rule.at is not None:
             return events
-        template = "by_last" if rule.by.startswith("last") else "by_time"
-        name = "bordered" if rule.has_time else "drawn"
-        return self.query(
-            template if rule.has_time else "by_hash", name, reads={"events": events},
-            **self._decided_by(rule),
-        )  # fmt: skip
+        template, name = ("by_time", "bordered") if rule.has_time else ("by_hash", "drawn")
+        if rule.by.startswith("last"):
+            template = "by_last"
+        return self.query(template, name, reads={"events": events}, **self._decided_by(rule))
 
     def side(self, rule: Rule, marked: Node, side: str, name: str) -> Node:
         """Plan the events of a side."""
@@ -396,7 +394,7 @@ def check_time(events: Events) -> None:
         raise DataError(
             f"{label} has no column timestamp to split by",
             table=EVENTS, column="timestamp",
-            remedy=map_column(EVENTS, "timestamp"),
+            remedy=Message("map the column with ", map_column(EVENTS, "timestamp")),
         )  # fmt: skip
     if not is_number(kind) and not kind.startswith(("DATE", "TIMESTAMP", "UNKNOWN")):
         raise DataError(

@@ -56,7 +56,7 @@ class Column:
 
     @property
     def linear(self) -> Column:
-        """Return the column for values whose mean is the ratio, if it is one."""
+        """Return this column as a plain mean of linearised values, which a ratio becomes."""
         return replace(self, aggregate="linear", weight="") if self.aggregate == "ratio" else self
 
 

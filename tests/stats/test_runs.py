@@ -347,7 +347,7 @@ def test_slices_and_gaps_of_ratios() -> None:
 
 
 def test_statistics_other_than_means_are_means_of_those_of_the_runs() -> None:
-    """Of the reciprocal ranks of every run: see support/runs.py."""
+    """The reciprocal ranks of every run are in support/runs.py."""
     names = {"max": np.max, "median": np.median, "sum": np.sum}
     metrics = [f"mrr(aggregate={name})" for name in names]
     metrics.append("mrr(aggregate=half_width)")
