@@ -57,8 +57,10 @@ def part(number: int) -> st.SearchStrategy[list[str]]:
 @st.composite
 def worlds(draw: Any) -> Tables:
     tables = world(draw(st.integers(0, 10**6)), users=draw(st.integers(4, 9)), n_items=40)
-    items = [set(tables[name]["item_id"]) for name in ("recommendations", "interactions", "logs")]
-    assume(items[0] & items[1] and items[0] & items[2])  # others are refused
+    lists, truth, logs = (tables[name] for name in ("recommendations", "interactions", "logs"))
+    assume(set(lists["user_id"]) & set(truth["user_id"]))  # others are refused
+    assume(set(lists["item_id"]) & set(truth["item_id"]))
+    assume(set(lists["item_id"]) & set(logs["item_id"]))
     assume(all(map(len, tables.values())))
     return tables
 
