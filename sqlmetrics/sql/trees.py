@@ -8,7 +8,7 @@ from typing import TypeVar
 from sqlglot import exp
 
 _Node = TypeVar("_Node", bound=exp.Expr)
-_LEAVES = (exp.Column, exp.Identifier, exp.Literal)
+_LEAVES = frozenset({exp.Column, exp.Identifier, exp.Literal})
 
 
 def walk(
@@ -27,9 +27,11 @@ def walk(
         if out and id(node) in out:
             continue
         found.append(node)
-        if isinstance(node, _LEAVES) or (stops and isinstance(node, stops) and node is not tree):
+        if type(node) in _LEAVES or (stops and isinstance(node, stops) and node is not tree):
             continue
         for value in reversed(node.args.values()):
+            if value is None or value is False:  # most of them
+                continue
             if type(value) is list:
                 left += [item for item in reversed(value) if isinstance(item, exp.Expr)]
             elif isinstance(value, exp.Expr):

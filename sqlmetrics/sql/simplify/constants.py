@@ -137,7 +137,7 @@ def _fold_order(select: exp.Select, known: _Constants) -> None:
 
 def _compute(select: exp.Select, known: _Constants) -> None:
     """Replace constant columns by their values in comparisons."""
-    for column in columns_in(select):
+    for column in columns_in(select) if any(known.values()) else []:
         value = known.get(column.table, {}).get(column.name)
         inside = isinstance(column.parent, exp.EQ | exp.LTE | exp.Least)
         if value is None or not inside:
