@@ -7,6 +7,7 @@ report in a browser (tests/browser: --browser), which need packages of their own
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # nohup and jobs of a shell ignore Ctrl-C; processes that tests start and stop must not
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if getattr(config.option, "dist", "no") == "load":
         # neighbours stay in one process: their shared fixtures are made once
         config.option.dist = "worksteal"
