@@ -191,6 +191,10 @@ def _differs(convention: Convention) -> str:
 def _evidence(convention: Convention) -> str:
     path = f"tests/references/{convention.name}.json"
     if not (ROOT / path).exists():
+        assert convention.name in TESTS, (
+            f"there is no {path}: run python tests/references/make.py {convention.name}, or name "
+            "another test of the numbers in TESTS of docs/conventions_page.py"
+        )
         return f"`{TESTS[convention.name]}` compares the numbers."
     stored = json.loads((ROOT / path).read_text(encoding="utf-8"))
     cells = stored["cells"]

@@ -676,7 +676,8 @@ def test_good_tables_have_nothing_that_is_found() -> None:
 def test_every_check_has_a_case() -> None:
     of_metrics = {"interactions_graded"}  # tested below
     of_results = {check.name for check in SURVEYED if check.of_result}  # tested in test_off_policy
-    assert {check.name for check in SURVEYED} == set(CASES) | of_metrics | of_results
+    tested = set(CASES) | of_metrics | of_results
+    assert {check.name for check in SURVEYED} == tested, "CASES of tests/checks/test_survey.py"
     assert all(check.level != "error" for check in SURVEYED)
 
 

@@ -343,7 +343,10 @@ def test_the_page_is_what_was_answered(
 ) -> None:
     if request.config.getoption("--renew"):
         PAGE.write_text(page(answers), encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == page(answers)
+    is_current = PAGE.read_text(encoding="utf-8") == page(answers)
+    assert is_current, (
+        "pytest tests/docs/test_refusals.py --renew writes docs/reference/refusals.md"
+    )
 
 
 def test_the_good_files_are_good(tmp_path: Path) -> None:

@@ -14,12 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from sqlmetrics.cli.commands import main as cli
-from sqlmetrics.metrics.conventions import conventions
 from tests.engines.runners import Engine, Postgres
 from tests.support.notation import number
 from tests.support.paths import EXAMPLES
 from tests.support.processes import PATIENCE
-from tests.support.published_numbers import FIVE_USERS, OF_STORED_NUMBERS
+from tests.support.published_numbers import FIVE_USERS
 
 EXAMPLE = EXAMPLES / "five_users"
 # docs/how-to/warehouse.md shows these; by hand: u1 hits a and c, u2 hits c, u6 hits d and e
@@ -34,9 +33,6 @@ SPECS: dict[str, dict[str, str]] = {"standard": STANDARD}
 for _row in FIVE_USERS:
     for _name, _spec in _row.specs.items():
         SPECS.setdefault(_name, {})[_spec] = _row.exact
-# these have tables of their own (peers/test_published_conventions.py): a ranker scores the items
-# that it is given, and the numbers of others are stored
-OF_OTHER_TABLES = {"catboost", "lightgbm", "sklearn", "xgboost"} | OF_STORED_NUMBERS
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +58,6 @@ def psql(engines: Callable[[str], Engine]) -> Callable[[str], list[dict[str, str
             f"\\copy five_{name} FROM '{EXAMPLE / name}.csv' CSV HEADER\n"
         )
     return run
-
-
-def test_every_other_convention_is_in_the_table() -> None:
-    assert set(SPECS) == set(conventions()) - OF_OTHER_TABLES
 
 
 @pytest.mark.parametrize("convention", SPECS)

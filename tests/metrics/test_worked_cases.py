@@ -46,7 +46,8 @@ def test_settings_inside_the_call_are_those_of_the_evaluator() -> None:
 
 
 def test_every_metric_has_cases() -> None:
-    assert {path.stem for path in CASES.glob("*.toml")} == set(CATALOG.metrics)
+    there = {path.stem for path in CASES.glob("*.toml")}
+    assert there == set(CATALOG.metrics), "each metric has a file tests/cases/NAME.toml"
 
 
 def test_a_wrong_number_is_named() -> None:

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,9 @@ HERE = Path(__file__).resolve().parent
 class System:
     """How a system is asked."""
 
-    adapter: str
-    python: str  # the interpreter that its environment is made with
-    package: str  # whose version is that of the system
+    adapter: str = ""  # the NAME of run_NAME.py, if not that of the system
+    python: str = "3.11"  # the interpreter that its environment is made with
+    package: str = ""  # whose version is that of the system, if it has another name
     data: tuple[str, ...] = ("plain",)
     settles_ties: bool = True  # its order of equal scores is always the same
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # {data: metrics}
@@ -70,12 +70,10 @@ _WARPREC = (
 )
 _ACCURACY = ("precision", "recall", "f1", "hit_rate", "map", "mar", "mrr", "ndcg")
 
-SYSTEMS = {
+# systems that are not asked as `System()` says
+_ASKED = {
     "rectools": System(
-        "rectools",
-        "3.11",
-        "rectools",
-        ("plain", "partial", "relisted", "repeats", "full"),
+        data=("plain", "partial", "relisted", "repeats", "full"),
         # differences that the convention names
         left_out={
             "relisted": _OF_RECTOOLS,
@@ -83,129 +81,94 @@ SYSTEMS = {
         },
     ),
     "lenskit": System(
-        "lenskit",
-        "3.11",
-        "lenskit",
-        ("plain", "common", "relisted", "full", "sorted"),
+        data=("plain", "common", "relisted", "full", "sorted"),
         single=("ExposureGini",),
     ),
-    "jurity": System("jurity", "3.11", "jurity", ("plain", "unlogged"), settles_ties=False),
+    "jurity": System(data=("plain", "unlogged"), settles_ties=False),
     "recommenders": System(
-        "recommenders",
-        "3.11",
-        "recommenders",
-        ("plain", "ties", "repeats", "versed"),
+        data=("plain", "ties", "repeats", "versed"),
         # likewise
         left_out={"repeats": (*_NDCG_OF_RECOMMENDERS, "auc")},
     ),
-    "rs_metrics": System(
-        "rs_metrics", "3.11", "rs-metrics", ("plain", "common", "partial", "repeats")
-    ),
-    "replay": System(
-        "replay", "3.11", "replay-rec", ("plain", "ties", "repeats"), left_out=_COVERAGE
-    ),
+    "rs_metrics": System(data=("plain", "common", "partial", "repeats")),
+    "replay": System(package="replay-rec", data=("plain", "ties", "repeats"), left_out=_COVERAGE),
     **{
         f"replay-{release}": System(
-            "replay_on_spark",
-            "3.8",
-            "replay-rec",
-            ("plain", "ties", "repeats"),
+            adapter="replay_on_spark",
+            python="3.8",
+            package="replay-rec",
+            data=("plain", "ties", "repeats"),
             left_out=_COVERAGE,
             alone=(f"replay-rec=={release}.0",),
         )
         for release in ("0.9", "0.12")
     },
-    "ranx": System("ranx", "3.11", "ranx", settles_ties=False),
-    "trec_eval": System("trec_eval", "3.11", "pytrec-eval-terrier", ("plain", "ties", "pooled")),
+    "ranx": System(settles_ties=False),
+    "trec_eval": System(package="pytrec-eval-terrier", data=("plain", "ties", "pooled")),
     "rs_metrics-0.2": System(
-        "rs_metrics", "3.8", "rs-metrics", ("plain", "common", "partial", "repeats")
+        adapter="rs_metrics",
+        python="3.8",
+        package="rs-metrics",
+        data=("plain", "common", "partial", "repeats"),
     ),
     "recbole": System(
-        "recbole",
-        "3.11",
-        "recbole",
-        ("full", "tested"),
+        data=("full", "tested"),
         settles_ties=False,
         # differences that the convention names
         left_out={"full": ("GiniIndex", "ShannonEntropy")},
     ),
-    "lightgbm": System("lightgbm", "3.11", "lightgbm", ("labelled",)),
-    "xgboost": System("xgboost", "3.11", "xgboost-cpu", ("labelled",)),
-    "catboost": System("catboost", "3.11", "catboost", ("labelled",)),
+    "lightgbm": System(data=("labelled",)),
+    "xgboost": System(package="xgboost-cpu", data=("labelled",)),
+    "catboost": System(data=("labelled",)),
     "ir_measures": System(
-        "ir_measures",
-        "3.11",
-        "ir-measures",
-        ("plain", "ties", "pooled", "aspects", "tied_aspects"),
+        data=("plain", "ties", "pooled", "aspects", "tied_aspects"),
         # differences that the convention names
         left_out={
             "ties": ("RR", "Compat", "Compat(p=0.8)", "Compat(p=0.8, normalize=False)"),
         },
     ),
     "recpack": System(
-        "recpack",
-        "3.11",
-        "recpack",
-        ("plain", "known"),
+        data=("plain", "known"),
         settles_ties=False,
         # a difference that the convention names
         left_out={"plain": ("IPSHitRateK",)},
         alone=("recpack==0.3.6",),
     ),
     "cornac": System(
-        "cornac",
-        "3.11",
-        "cornac",
-        ("full", "labelled", "common"),
+        data=("full", "labelled", "common"),
         settles_ties=False,
         alone=("cornac==3.0.1",),
     ),
     "clayrs": System(
-        "clayrs",
-        "3.11",
-        "clayrs",
-        ("plain", "tested", "labelled"),
+        data=("plain", "tested", "labelled"),
         settles_ties=False,
         alone=("clayrs==0.5.1",),
     ),
-    "rexmex": System("rexmex", "3.11", "rexmex", ("plain", "full", "labelled"), settles_ties=False),
+    "rexmex": System(data=("plain", "full", "labelled"), settles_ties=False),
     "evidently": System(
-        "evidently",
-        "3.11",
-        "evidently",
-        ("labelled", "long", "known", "full", "versed"),
+        data=("labelled", "long", "known", "full", "versed"),
         settles_ties=False,
     ),
-    "spark": System("spark", "3.11", "pyspark", ("plain", "labelled")),
-    "torchmetrics": System(
-        "torchmetrics", "3.11", "torchmetrics", ("labelled",), settles_ties=False, single=True
-    ),
-    "mlflow": System("mlflow", "3.11", "mlflow", ("common",)),
-    "fairranktune": System(
-        "fairranktune", "3.11", "fairranktune", ("grouped", "groups_of_labelled")
-    ),
-    "fairlearn": System("fairlearn", "3.11", "fairlearn", ("plain",), folder="gaps"),
-    "rbo": System("rbo", "3.11", "rbo", ("grouped",)),
-    "mteb": System("mteb", "3.11", "mteb", ("plain", "ties"), alone=("mteb==2.26.0",)),
+    "spark": System(package="pyspark", data=("plain", "labelled")),
+    "torchmetrics": System(data=("labelled",), settles_ties=False, single=True),
+    "mlflow": System(data=("common",)),
+    "fairranktune": System(data=("grouped", "groups_of_labelled")),
+    "fairlearn": System(folder="gaps"),
+    "rbo": System(data=("grouped",)),
+    "mteb": System(data=("plain", "ties"), alone=("mteb==2.26.0",)),
     "ngcf": System(
-        "ngcf",
-        "3.11",
-        "a718a4f",
-        ("full", "tested"),
+        package="a718a4f",
+        data=("full", "tested"),
         source=(f"{_NGCF}/metrics.py", f"{_NGCF}/batch_test.py"),
     ),
     "omnirec": System(
-        "omnirec",
-        "3.11",
-        "0.1.1, d631a33",
-        ("plain", "common"),
+        package="0.1.1, d631a33",
+        data=("plain", "common"),
         source=(f"{_OMNIREC}/base.py", f"{_OMNIREC}/ranking.py"),
     ),
     "warprec": System(
-        "warprec",
-        "3.11",
-        "1.4.6, e00f8cc",
-        ("full", "tested"),
+        package="1.4.6, e00f8cc",
+        data=("full", "tested"),
         settles_ties=False,
         single=True,
         source=(
@@ -215,6 +178,11 @@ SYSTEMS = {
             f"{_WARPREC}/utils/registry.py",
         ),
     ),
+}
+SYSTEMS = {
+    name: replace(one, adapter=one.adapter or name, package=one.package or name.replace("_", "-"))
+    for path in sorted((HERE / "requirements").glob("*.txt"))
+    for name, one in [(path.stem, _ASKED.get(path.stem, System()))]
 }
 
 
@@ -396,7 +364,7 @@ def main() -> None:
     parser.add_argument("--cutoffs", default=",".join(map(str, data.CUTOFFS)))
     given = parser.parse_args()
     if unknown := set(given.names) - set(SYSTEMS):
-        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+        parser.error(f"no file requirements/NAME.txt: {', '.join(sorted(unknown))}")
     if given.data is not None and given.out == HERE:
         parser.error("--data needs --out: what is stored is about the made tables")
     cutoffs = [int(k) for k in given.cutoffs.split(",")]

@@ -31,11 +31,6 @@ def same(spec: str, *names: str) -> dict[str, str]:
 
 REPLAY = ("replay-0.9", "replay-0.12", "replay")
 RS = ("rs_metrics-0.2", "rs_metrics")
-# conventions without a published number: those of their libraries are in references/NAME.json
-OF_STORED_NUMBERS = {
-    "clayrs", "cornac", "evidently", "fairranktune", "ir_measures", "mlflow", "mteb", "ngcf",
-    "omnirec", "rbo", "recpack", "rexmex", "spark", "torchmetrics", "warprec",
-}  # fmt: skip
 
 FIVE_USERS = [
     Published("0.6", "3/5", same("hit_rate", *REPLAY, *RS, "rectools", "ranx", "trec_eval",
