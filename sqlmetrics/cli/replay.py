@@ -127,11 +127,12 @@ _GIVEN: Mapping[str, Any] = {**_SET, **dict.fromkeys(HOW_COMPUTED, Scalar)}
 def _asked(result: str) -> dict[str, Any]:
     """Return the shapes of the arguments of a method: those that can change numbers."""
     from sqlmetrics.evaluator import Evaluator
+    from sqlmetrics.record.record import NOT_RECORDED
 
     return {
         name: _shape(parameters()[PARAMETERS.get(name, name)])
         for name in inspect.signature(getattr(Evaluator, result)).parameters
-        if name not in ("self", "fail_if", "past")
+        if name not in {"self", *NOT_RECORDED}
     }
 
 

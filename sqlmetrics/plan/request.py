@@ -7,7 +7,7 @@ executes the plan and presents the result; see `sqlmetrics/run/path.py`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias, TypeVar
 
 from sqlmetrics.errors import MissingTableError, TemplateError, UsageError, left_out, none_left
@@ -71,9 +71,15 @@ _INTERVAL = {
     "ci": "kind", "confidence": "confidence", "resamples": "resamples", "seed": "seed",
     "run_ci": "of_runs",
 }  # fmt: skip
-_PER_USER = ("by", "by_item", "skip_missing", "long")
 _MOST_COMBINED = 10  # columns; each further one doubles the number of subsets
-_SUMMARY = ("by", "by_item", "combinations", "gap", *_INTERVAL, "cluster", "skip_missing")
+_PER_USER = ("by", "by_item", "skip_missing", "long")
+_NOT_OF_SUMMARIES = ("metrics", "k", "per_user", "long")
+_SUMMARY = [
+    name
+    for one in fields(Request)
+    if one.name not in _NOT_OF_SUMMARIES
+    for name in (_INTERVAL if one.name == "interval" else [one.name])
+]
 
 
 @dataclass(frozen=True)

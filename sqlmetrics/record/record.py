@@ -55,7 +55,7 @@ _NOT_GIVEN = {
     *TABLES,
 }
 # arguments that choose the output or a condition of failure
-_OF_FILES = {"path", "name", "force", "per_user", "fail_if", "past"}
+NOT_RECORDED = {"path", "name", "force", "per_user", "fail_if", "past"}
 _METHODS = {"rows": "evaluate"}
 _ELSEWHERE = "outside DuckDB, this would need another pass over the tables"
 
@@ -291,7 +291,7 @@ def _asked(bound: inspect.BoundArguments, method: str) -> tuple[dict[str, Any], 
     name = _METHODS.get(method, method)
     if "per_user" in asked:
         name = "per_user" if asked["per_user"] else "evaluate"
-    return {key: value for key, value in asked.items() if key not in _OF_FILES}, name
+    return {key: value for key, value in asked.items() if key not in NOT_RECORDED}, name
 
 
 def _versions(engine: Engine) -> dict[str, str]:

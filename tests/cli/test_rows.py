@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.cli.formats import rendered
+from sqlmetrics.cli.formats import formats_of, rendered
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
 from tests.support.evaluators import Evaluator
 
-FORMATS = ["csv", "json", "jsonl", "table", "markdown", "latex"]
+FORMATS = [one.name for one in formats_of() if one.name != "parquet"]
 LISTS = {1: ["a", "b", "c"], 2: ["b", "a"], 3: ["c"]}
 TRUTH = {1: ["a"], 2: ["c", "a"], 3: ["b"]}
 USERS = pd.DataFrame({"user_id": [1, 2], "country": ['"DE", old', "a|b_{\n"]})

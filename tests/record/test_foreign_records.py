@@ -47,7 +47,7 @@ FORBIDDEN = [name for name in MAY_SET if not MAY_SET[name]]
 
 def test_it_is_decided_of_every_option_whether_a_record_may_set_it() -> None:
     options = {str(param.name) for name in COMMANDS for param in main.commands[name].params}
-    assert options == MAY_SET.keys()
+    assert options == MAY_SET.keys(), "MAY_SET of tests/record/test_foreign_records.py"
     asked = {name for command in get_args(ResultName) for name in replay._asked(command)}
     sets = {PARAMETERS.get(name, name) for name in (*replay._SET, *replay.OPTIONS, *asked)}
     assert {name for name in MAY_SET if MAY_SET[name]} == sets
