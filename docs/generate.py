@@ -175,6 +175,24 @@ def checks_table(catalog: Catalog) -> str:
     return table(["check", "level", "finding", "required tables"], rows)
 
 
+def slices_table(catalog: Catalog) -> str:
+    divided = {"users": "users", "items": "relevant items", "interactions": "relevant items"}
+    rows = [
+        [
+            f"`{one.name}`",
+            divided[one.of],
+            one.title,
+            f"`{one.missing}`",
+            "<br>".join(
+                f"`{param.name}={param.default_text()}`: {meaning(param)}"
+                for param in one.params.values()
+            ),
+        ]
+        for one in catalog.slices.values()
+    ]
+    return table(["slice", "divides", "by", "without a value", "settings"], rows)
+
+
 def limits_table() -> str:
     rows = [
         ["models in charts with a legend, the best ones", limits.SHOWN],
@@ -257,6 +275,7 @@ def tables(catalog: Catalog) -> dict[Path, str]:
     for name, mark, content in (
         ("reference/checks.md", "checks", checks_table(catalog)),
         ("how-to/report.md", "limits", limits_table()),
+        ("how-to/slices.md", "slices", slices_table(catalog)),
         ("reference/conventions/README.md", "conventions", conventions_table(catalog, known)),
         ("reference/settings.md", "own-settings", own_settings_table(catalog)),
         ("explanation/decisions/README.md", "decisions", decisions_list()),

@@ -355,14 +355,14 @@ def _slice_options(of_by: str, of_by_item: str) -> Callable[[Any], Any]:
             metavar="NAMES",
             help=f"{of_by} Slices: a column of users, or of recommendations "
             "or interactions if constant per user, with numbers in bins: 'age(groups=4)' or "
-            "'age(bins=25|35|50)'; items.COLUMN, activity, activity_group, popularity, "
-            "month.",
+            "'age(bins=25|35|50)'; items.COLUMN; or a built-in slice, such as activity "
+            "(sqlmetrics list --slices).",
         ),
         _slice(
             "--by-item",
             multiple=True,
             metavar="NAMES",
-            help=f"{of_by_item} a column of items, popularity or month.",
+            help=f"{of_by_item} a column of items, or a built-in slice such as popularity.",
         ),
     )
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import sqlmetrics as sm
+from sqlmetrics.metrics.catalog import Catalog
 from tests.support.evaluators import Evaluator
 from tests.support.sliced_world import MAIN, WORLD, assert_same, evaluate, stacked
 
@@ -33,6 +34,17 @@ def labels_by(history: Mapping[str, list[str]]) -> Iterator[Labels]:
             return {**dict(zip(frame["user_id"], frame[name], strict=True)), "order": order}
 
         yield labels
+
+
+@pytest.mark.parametrize("name", Catalog.load().slices)
+def test_built_in_slices_divide_users_or_relevant_items(name: str, world: sm.Evaluator) -> None:
+    """Each user, or each relevant item of a user, is in one slice."""
+    of_users = Catalog.load().slices[name].of == "users"
+    found = world.evaluate("n_relevant(aggregate=sum)", by=name)
+    counted = "n_users" if of_users else "value"
+    whole = world.evaluate("n_relevant(aggregate=sum)").set_index("model")[counted]
+    assert found.groupby("model")[counted].sum().to_dict() == whole.to_dict()
+    assert found[name].nunique() > 1
 
 
 def test_activity_counts_different_items_of_the_history() -> None:
