@@ -238,7 +238,7 @@ CASE
 {%- elif aggregate == "geometric_mean" -%} exp(avg(ln(CASE WHEN {{ value }} < 0.00001 THEN 0.00001 ELSE {{ value }} END)))
 {%- elif aggregate == "effective_size" -%} {{ effective_sample_size(value) }}
 {%- elif aggregate in ("sum", "min", "max") -%} {{ aggregate }}({{ value }})
-{%- else -%} {{ z }} * stddev_samp({{ value }}) / sqrt(nullif(count({{ value }}), 0))
+{%- elif aggregate == "half_width" -%} {{ z }} * stddev_samp({{ value }}) / sqrt(nullif(count({{ value }}), 0))
 {%- endif -%}
 {%- endmacro -%}
 

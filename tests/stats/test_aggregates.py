@@ -28,8 +28,18 @@ AGGREGATES = {
     "geometric_mean": (1 / 2 * 1 / 3 * 1e-5) ** (1 / 4),  # 0 counts as 0.00001
     "median": (1 / 2 + 1 / 3) / 2,
     "median_low": 1 / 3,
+    "quantile": (1 / 2 + 1 / 3) / 2,  # 0.5 by default
+    "quantile_low": 1 / 3,
+    "min": 0,
+    "max": 1,
     "half_width": Z[0.9] * stdev(RECIPROCALS) / math.sqrt(4),
 }
+
+
+def test_every_aggregate_is_tested() -> None:
+    """Weighted means have tests of their own."""
+    choices = CATALOG.stage_params["aggregate"].choices
+    assert {*AGGREGATES, "weighted_mean"} == set(choices), "AGGREGATES of this file"
 
 
 @pytest.mark.parametrize(
