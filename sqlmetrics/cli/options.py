@@ -92,8 +92,8 @@ class EngineType(click.Choice[str]):
         if not database_urls.is_url(text) and text not in self.choices:
             known = ", ".join(map(repr, self.choices))
             self.fail(
-                f"{database_urls.shown(text)} is not one of {known}, or a URL such as "
-                f"{database_urls.EXAMPLES}",
+                f"{database_urls.shown(text)} is not one of {known}, or a URL that begins with "
+                f"{database_urls.BEGINNINGS}; {database_urls.EXPORT}",
                 param,
                 ctx,
             )

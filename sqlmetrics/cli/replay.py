@@ -14,7 +14,7 @@ from sqlmetrics.cli.arguments import conventions_of, lists_of
 from sqlmetrics.cli.spelling import OPTIONS, PARAMETERS, parameters
 from sqlmetrics.engines import lakes
 from sqlmetrics.engines.database_files import has_query
-from sqlmetrics.engines.database_urls import DATABASES
+from sqlmetrics.engines.database_systems import SYSTEMS
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.metrics.conventions import EVERY, conventions
 from sqlmetrics.metrics.shapes import Constraint, ShapeError, entries_of
@@ -175,7 +175,7 @@ def again(
             options[option] = value
         return sets
 
-    others = [name for name in DATABASES if name in record["versions"]]
+    others = [name for name in SYSTEMS if name in record["versions"]]
     if others and not is_typed("engine"):
         raise UsageError(
             "--from-record: the result of the record was computed in a database "

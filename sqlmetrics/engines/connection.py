@@ -20,15 +20,13 @@ from typing import Any
 import pyarrow as pa
 
 from sqlmetrics.engines.arrow_types import arrow_type, as_duckdb, table_of
-from sqlmetrics.engines.database_urls import DATABASES, connect, no_connection, one_line
+from sqlmetrics.engines.database_systems import SYSTEMS
+from sqlmetrics.engines.database_urls import connect, no_connection, one_line
 from sqlmetrics.errors import EngineError, UsageError
 
 _ROWS = 50_000  # rows that are turned into Arrow at a time
 # package of a connection -> dialect
-_OF_PACKAGES = {
-    "psycopg": "postgres", "clickhouse_connect": "clickhouse", "chdb": "clickhouse",
-    "snowflake": "snowflake", "google": "bigquery", "databricks": "databricks", "trino": "trino",
-}  # fmt: skip
+_OF_PACKAGES = {package: name for name, one in SYSTEMS.items() for package in one.packages}
 # the libraries of systems whose statements need more than DB-API 2.0: transactions, settings
 _LIBRARIES = {
     "postgres": "for Postgres, pass a connection of psycopg 3, such as psycopg.connect(…), or of "
@@ -41,8 +39,6 @@ _OTHER_PACKAGES = {
     "psycopg2": "postgres", "psycopg2cffi": "postgres", "pg8000": "postgres",
     "asyncpg": "postgres", "clickhouse_driver": "clickhouse",
 }  # fmt: skip
-# system that an ADBC driver reports -> dialect
-_VENDORS = {"PostgreSQL": "postgres", "Snowflake": "snowflake", "BigQuery": "bigquery"}
 # methods of cursors that return all rows as Arrow: ADBC, Databricks, Snowflake
 _FETCH_ARROW = ("fetch_arrow_table", "fetchall_arrow", "fetch_arrow_all")
 # methods of connections: DB-API 2.0 and ADBC, clickhouse-connect, chDB, BigQuery
@@ -362,10 +358,10 @@ def _dialect_of_adbc(raw: Any, wanted: str | None) -> str:
             f"the connection cannot be used: {one_line(str(error))}",
             remedy="use a connection of ADBC in one thread",
         ) from error
-    known = "datafusion" if "datafusion" in vendor.lower() else _VENDORS.get(vendor)
-    if dialect := known or wanted:
+    known = (name for name, one in SYSTEMS.items() if one.title.lower() in vendor.lower())
+    if dialect := next(known, wanted):
         return dialect
-    others = [name for name in DATABASES if name not in _LIBRARIES]
+    others = [name for name in SYSTEMS if name not in _LIBRARIES]
     raise UsageError(
         f"engine: the dialect of {vendor or 'this system'} is not known",
         remedy=f"give dialect=… with one of {', '.join(others)}; in a URL, add ?dialect=…",

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from sqlmetrics.engines.arrow_types import types_of
 from sqlmetrics.engines.connection import Connection, FailedStatement
+from sqlmetrics.engines.database_systems import SYSTEMS
 from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.sql import names
 from sqlmetrics.sql.dialects import PRINTED_AS
@@ -25,14 +26,6 @@ from sqlmetrics.sql.templates import render_file
 from sqlmetrics.sql.transpile import table_of
 from sqlmetrics.texts.messages import Argument, Command, Message
 
-_TITLES = {
-    "postgres": "Postgres", "clickhouse": "ClickHouse", "snowflake": "Snowflake",
-    "bigquery": "BigQuery", "databricks": "Databricks", "trino": "Trino",
-    "datafusion": "DataFusion",
-}  # fmt: skip
-_VERSIONS = {"snowflake": "SELECT CURRENT_VERSION() AS v", "bigquery": "SELECT 'unknown' AS v"}
-# systems with collations, with which different ids can be equal -> quotes of names
-_WITH_COLLATIONS = {"snowflake": '"', "databricks": "`"}
 _BY_BYTES = ("", "utf8", "utf8_binary", "bin")  # collations that compare bytes
 
 
@@ -134,7 +127,7 @@ class Dialect:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.name = connection.dialect
-        self.title = _TITLES[self.name]
+        self.title = SYSTEMS[self.name].title
         self.several_moments = (
             f"{self.title}: each statement of a call reads the rows of its own moment, so the "
             "results of a call can mix old and new rows if a table changes meanwhile"
@@ -146,8 +139,7 @@ class Dialect:
         Raises:
             UsageError: statements do not run in this version.
         """
-        query = _VERSIONS.get(self.name, "SELECT version() AS v")
-        text = str(self.connection.fetch(query)["v"][0])
+        text = str(self.connection.fetch(SYSTEMS[self.name].version)["v"][0])
         match = self.number.match(text)
         if match is None or tuple(map(int, match.groups())) < self.oldest:
             raise UsageError(
@@ -194,7 +186,7 @@ class Dialect:
                     remedy="give a view in which one of them has another name",
                 )
             known[column.name] = stored
-        if self.name in _WITH_COLLATIONS:
+        if SYSTEMS[self.name].quote:
             self._check_collations(
                 name, path, [known[one.name] for one in columns if one.type == "VARCHAR"]
             )
@@ -210,7 +202,7 @@ class Dialect:
 
     def _check_collations(self, name: str, path: str, columns: list[str]) -> None:
         """Check that texts are compared by their bytes, which the first row shows."""
-        mark = _WITH_COLLATIONS[self.name]
+        mark = SYSTEMS[self.name].quote
         for column in columns:
             query = f"SELECT COLLATION({_quoted(column, mark)}) AS found FROM {path} LIMIT 1"
             for (collation,) in self.connection.fetch(query).to_pandas().itertuples(index=False):

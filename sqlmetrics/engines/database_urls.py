@@ -9,42 +9,22 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from sqlmetrics.engines.database_systems import SYSTEMS
 from sqlmetrics.errors import EngineError, UsageError
 from sqlmetrics.texts.masking import masked, masked_url, without_secrets
 
-# dialects in which statements run
-DATABASES = (
-    "postgres", "clickhouse", "snowflake", "bigquery", "databricks", "trino", "datafusion",
-)  # fmt: skip
 _FLIGHT_SQL = "flightsql"  # a protocol of several systems, whose dialect the URL names
-# scheme -> dialect or protocol, which is also the extra that installs its packages
+_FORM_OF_FLIGHT_SQL = "grpc://HOST:PORT"
+# scheme -> dialect
 _SCHEMES = {
-    "postgres": "postgres", "postgresql": "postgres", "clickhouse": "clickhouse",
-    "clickhousedb": "clickhouse", "snowflake": "snowflake", "bigquery": "bigquery",
-    "databricks": "databricks", "trino": "trino", "grpc": _FLIGHT_SQL, "grpc+tls": _FLIGHT_SQL,
-}  # fmt: skip
-# scheme -> its name in SQLAlchemy, for systems of which one library is supported
-_IN_SQLALCHEMY = {
-    "postgres": {
-        "postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg",
-        "postgresql+psycopg": "postgresql+psycopg",
-    },
-    "clickhouse": {
-        "clickhouse": "clickhousedb", "clickhousedb": "clickhousedb",
-        "clickhousedb+connect": "clickhousedb",
-    },
-}  # fmt: skip
-_FORMS = {
-    "postgres": "postgres://USER@HOST:PORT/DATABASE",
-    "clickhouse": "clickhouse://USER@HOST:PORT/DATABASE",
-    "snowflake": "snowflake://USER@ACCOUNT/DATABASE/SCHEMA",
-    "bigquery": "bigquery://PROJECT/DATASET",
-    "databricks": "databricks://token@HOST?http_path=PATH",
-    "trino": "trino://USER@HOST:PORT/CATALOG/SCHEMA",
-    _FLIGHT_SQL: "grpc://HOST:PORT",
+    scheme.partition("+")[0]: name
+    for name, one in SYSTEMS.items()
+    if one.url
+    for scheme in one.schemes or [name]
 }
-EXAMPLES = ", ".join([*_FORMS.values()][:-1]) + f" or {_FORMS[_FLIGHT_SQL]}"
-_URL = re.compile(rf"(grpc\+tls|{'|'.join(_SCHEMES)})(\+\w+)?://".replace("|grpc+tls", ""), re.I)
+BEGINNINGS = ", ".join(f"{name}://" for name, one in SYSTEMS.items() if one.url) + " or grpc://"
+EXPORT = "export the tables of other systems to Parquet files, and compute with DuckDB"
+_URL = re.compile(rf"(grpc\+tls|grpc|{'|'.join(_SCHEMES)})(\+\w+)?://", re.I)
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _MOST = 400  # characters of a message
 _OF_POSTGRES = {"autocommit": True, "application_name": "sqlmetrics"}
@@ -55,8 +35,6 @@ _ON_OR_OFF = {
     **dict.fromkeys(("1", "true", "yes", "on"), "true"),
     **dict.fromkeys(("0", "false", "no", "off"), "false"),
 }
-# loggers of libraries that log failures which they raise, too
-_LOGGERS = {"clickhouse": "clickhouse_connect", "snowflake": "snowflake.connector"}
 _NO_OUTPUT = logging.NullHandler()
 
 
@@ -98,16 +76,18 @@ def connect(url: str, wanted: str | None) -> tuple[Any, str]:
     """
     match = _URL.match(url)
     assert match is not None
-    kind, scheme = _SCHEMES[match[1].lower()], match[0].lower().removesuffix("://")
-    known = _IN_SQLALCHEMY.get(kind)
-    if known is not None and scheme not in known:
+    kind = _SCHEMES.get(match[1].lower(), _FLIGHT_SQL)
+    scheme = match[0].lower().removesuffix("://")
+    known = SYSTEMS[kind].schemes if kind in SYSTEMS else {}
+    form = SYSTEMS[kind].url if kind in SYSTEMS else _FORM_OF_FLIGHT_SQL
+    if known and scheme not in known:
         raise UsageError(
             f"engine: URLs that begin with {scheme}:// are not supported",
             remedy=f"replace {scheme}:// with {' or '.join(f'{name}://' for name in known)}",
         )
     unread = UsageError(
         "the URL of the database cannot be read",
-        remedy=f"write {_FORMS[kind]}, with special characters in percent notation (%40 for @)",
+        remedy=f"write {form}, with special characters in percent notation (%40 for @)",
     )
     if not is_clear(url):
         raise unread
@@ -123,7 +103,7 @@ def connect(url: str, wanted: str | None) -> tuple[Any, str]:
             return _flight_sql(parsed, wanted)
         if kind == "clickhouse":
             parsed = _with_switches(parsed, url)
-        parsed = parsed.set(drivername=(known or {}).get(scheme, scheme))
+        parsed = parsed.set(drivername=known.get(scheme, scheme))
         with _quiet(kind):
             try:
                 dialect = sqlalchemy.create_engine(parsed).dialect
@@ -181,7 +161,7 @@ def _with_switches(parsed: Any, url: str) -> Any:
 @contextlib.contextmanager
 def _quiet(kind: str) -> Iterator[None]:
     """Suppress messages of a library: logs of failures that it raises, and future warnings."""
-    if name := _LOGGERS.get(kind):
+    if name := SYSTEMS[kind].logger:
         logging.getLogger(name).addHandler(_NO_OUTPUT)
     if kind != "snowflake":
         yield

@@ -53,17 +53,19 @@ def open_engine(given: Mapping[str, Any]) -> Engine:
 
 def _database(engine: Any, dialect: str | None, temp_directory: str | Path | None) -> Engine:
     from sqlmetrics.engines.connection import connected, opened
-    from sqlmetrics.engines.database_urls import DATABASES, EXAMPLES, is_url, shown
+    from sqlmetrics.engines.database_systems import SYSTEMS
+    from sqlmetrics.engines.database_urls import BEGINNINGS, EXPORT, is_url, shown
     from sqlmetrics.sql.dialects import checked
 
     wanted = None if dialect is None else checked(dialect)
-    if wanted not in (None, *DATABASES):
+    if wanted is not None and wanted not in SYSTEMS:
         raise _untested(wanted)
     engine = engine.strip() if isinstance(engine, str) else engine
     if isinstance(engine, str) and not is_url(engine):
         raise UsageError(
-            f"engine: {shown(engine)} is neither a SparkSession nor a connection or URL of a "
-            f"database, such as {EXAMPLES}"
+            f"engine: {shown(engine)} is neither a SparkSession nor a connection to a database or "
+            f"its URL, which begins with {BEGINNINGS}",
+            remedy=EXPORT,
         )
     if temp_directory is not None:
         raise UsageError(Argument("temp_directory"), " applies only to DuckDB and Spark; remove it")
@@ -77,7 +79,7 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
     from sqlmetrics.engines.database import DatabaseEngine
 
     try:
-        if connection.dialect not in DATABASES:
+        if connection.dialect not in SYSTEMS:
             raise _untested(connection.dialect)
         if wanted not in (None, connection.dialect):
             raise UsageError(
@@ -92,12 +94,13 @@ def _database(engine: Any, dialect: str | None, temp_directory: str | Path | Non
 
 def _untested(dialect: str) -> UsageError:
     from sqlmetrics.engines.database_dialects import print_instead
+    from sqlmetrics.engines.database_urls import EXPORT
     from sqlmetrics.sql.dialects import DIALECTS
 
     return UsageError(
         f"engine: sqlmetrics does not run statements in {dialect or 'this system'}, because no "
         "test runs statements there",
-        remedy=print_instead(dialect) if dialect in DIALECTS else "",
+        remedy=print_instead(dialect) if dialect in DIALECTS else EXPORT,
     )
 
 

@@ -36,7 +36,8 @@ _SECRETS = (
 # parameters, and values of parameters, that are no secrets; others can be
 _CLEAR_NAMES = (
     "account", "api_endpoint", "application_name", "auth_type", "authenticator", "catalog",
-    "connect_timeout", "connection_name", "database", "dialect", "host", "http_scheme", "location",
+    "connect_timeout", "connection_name", "database", "dialect", "host", "http_path", "http_scheme",
+    "location",
     "maximum_bytes_billed", "options", "port", "private_key_file", "region", "role", "schema",
     "service", "sslmode", "user", "verify", "versionid", "warehouse",
 )  # fmt: skip

@@ -58,7 +58,9 @@ def test_other_engines() -> None:
     other = "the value is not one of 'duckdb', 'spark', or a URL"
     for engine, told in {
         "mysql://me:s3cret@host/db": ("mysql://me:***@host/db is not one of 'duckdb', 'spark', or"),
-        "postgres": "'postgres' is not one of 'duckdb', 'spark', or a URL such as postgres://",
+        "postgres": "'postgres' is not one of 'duckdb', 'spark', or a URL that begins with "
+        "postgres://, clickhouse://, snowflake://, bigquery://, databricks://, trino:// or "
+        "grpc://; export the tables of other systems to Parquet files, and compute with DuckDB",
         "host=h dbname=d password=s3cret": other,
         "postgres:/me:s3cret@host/db": other,
     }.items():
