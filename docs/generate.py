@@ -1,6 +1,8 @@
 """Writes the generated parts of the documentation; `--check` only says whether they are current.
 
-python docs/generate.py [--check]
+python docs/generate.py [--tables] [--check]
+
+`--tables`: in seconds, only tables and lists: no pages of metrics, no output of commands.
 """
 
 from __future__ import annotations
@@ -319,7 +321,8 @@ def generate() -> dict[Path, str]:
 
 def main() -> int:
     stale = []
-    for path, text in generate().items():
+    wanted = tables(Catalog.load()) if "--tables" in sys.argv else generate()
+    for path, text in wanted.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(path)
             if "--check" not in sys.argv:

@@ -75,6 +75,15 @@ def pytest_terminal_summary(
             )
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let `-k NAME` select a test of several metrics by each of their names."""
+    call = getattr(item, "callspec", None)
+    if call is not None:
+        cases = (case for batch in call.params.get("calls", ()) for case in batch)
+        item.extra_keyword_matches.update(case.metric for case in cases)
+        item.extra_keyword_matches.update(map(str, call.params.get("names", ())))
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector look less often, and not at what is loaded by now.
 

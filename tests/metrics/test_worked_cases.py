@@ -5,6 +5,8 @@ tests/support/cases.py describes the files, and evaluates many cases in one call
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +16,7 @@ from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.spec import parse_spec
 from tests.support.cases import CASES, CATALOG, Case, batches, load, wrong
 from tests.support.notation import number
+from tests.support.paths import ROOT, TESTS
 
 ALL = load()
 
@@ -48,6 +51,15 @@ def test_settings_inside_the_call_are_those_of_the_evaluator() -> None:
 def test_every_metric_has_cases() -> None:
     there = {path.stem for path in CASES.glob("*.toml")}
     assert there == set(CATALOG.metrics), "each metric has a file tests/cases/NAME.toml"
+
+
+def test_a_metric_selects_its_cases_and_queries() -> None:
+    """They are in tests of several metrics: CONTRIBUTING.md says to run `-k NAME`."""
+    folders = [str(TESTS / folder) for folder in ("metrics/test_worked_cases.py", "by_hand")]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-k", "lrap", *folders]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    for name in ("hand_worked_numbers", "queries_by_hand_return_the_rows"):
+        assert name in listed
 
 
 def test_a_wrong_number_is_named() -> None:
