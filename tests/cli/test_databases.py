@@ -58,15 +58,21 @@ def test_other_engines() -> None:
     other = "the value is not one of 'duckdb', 'spark', or a URL"
     for engine, told in {
         "mysql://me:s3cret@host/db": ("mysql://me:***@host/db is not one of 'duckdb', 'spark', or"),
-        "postgres": "'postgres' is not one of 'duckdb', 'spark', or a URL that begins with "
-        "postgres://, clickhouse://, snowflake://, bigquery://, databricks://, trino:// or "
-        "grpc://; export the tables of other systems to Parquet files, and compute with DuckDB",
+        "postgres": "'postgres' is not one of 'duckdb', 'spark', or a URL that begins with postgres://",
         "host=h dbname=d password=s3cret": other,
         "postgres:/me:s3cret@host/db": other,
     }.items():
         result = run(*GIVEN, "--engine", engine, code=2)
-        assert told in " ".join(result.output.split())
+        said = " ".join(result.output.split())
+        assert told in said
+        assert "grpc://; export the tables of other systems to Parquet files" in said
         assert "s3cret" not in result.output
+
+
+def test_the_form_of_a_url_is_shown_without_masks() -> None:
+    result = run(*GIVEN, "--engine", "databricks://me@x@host", code=2)
+    form = "databricks://token:***@HOST?http_path=PATH"  # TOKEN is in the place of a secret
+    assert form in " ".join(result.output.split())
 
 
 def test_passwords_of_other_texts_in_python() -> None:
