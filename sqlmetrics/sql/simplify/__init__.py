@@ -7,7 +7,16 @@ never NULL.
 
 from __future__ import annotations
 
-from sqlmetrics.sql.simplify import columns, constants, grouping, guards, joins, merge, spelling
+from sqlmetrics.sql.simplify import (
+    columns,
+    constants,
+    filters,
+    grouping,
+    guards,
+    joins,
+    merge,
+    spelling,
+)
 from sqlmetrics.sql.simplify.relations import Relation
 from sqlmetrics.sql.simplify.statement import Statement
 
@@ -27,6 +36,7 @@ def simplify(relations: list[Relation], using: bool = True) -> list[Relation]:
         constants.ungroup(statement)
         merge.merge(statement)
     merge.share_aggregates(statement)
+    filters.move_before_windows(statement)
     if using:
         joins.spell_using(relations)
     spelling.spell(relations)

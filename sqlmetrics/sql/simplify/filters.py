@@ -1,0 +1,80 @@
+"""Move conditions on a rank before the windows that count up to this rank."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sqlmetrics.sql.simplify.relations import (
+    alias_of,
+    is_grouped,
+    is_outer,
+    parts_of,
+    select_around,
+    tables_of,
+    values_of,
+)
+from sqlmetrics.sql.simplify.statement import Statement
+from sqlmetrics.sql.trees import find_all
+
+# functions that look only at rows up to their own, if their window has an order and no frame
+_UP_TO_A_ROW = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Sum, exp.Count, exp.Min, exp.Max)
+_OF_ALL_ROWS = ("group", "distinct", "having", "qualify", "order", "limit", "offset")
+
+
+def move_before_windows(statement: Statement) -> None:
+    """Move `rank <= k` from the only reader of a query before its windows.
+
+    Engines do not: rows beyond rank k would be joined and sorted for nothing. The windows must
+    begin at the lowest rank, so that later rows do not change the value of a row.
+    """
+    readers = statement.readers()
+    for relation in reversed(statement.relations[:-1]):
+        select, places = relation.select, readers[relation.name]
+        if select is None or len(places) != 1 or places[0][0].select is None:
+            continue
+        table = places[0][1]
+        reader, alias = select_around(table), alias_of(table)
+        if table not in tables_of(reader) or is_outer(reader, alias):
+            continue
+        values, where = values_of(select), reader.args.get("where")
+        parts = parts_of(where.this) if where is not None else []
+        moved = [
+            part
+            for part in parts
+            if isinstance(part, exp.LTE)
+            and isinstance(part.this, exp.Column)
+            and isinstance(part.expression, exp.Literal)
+            and part.this.table == alias
+            and _only_counts_up_to(select, values.get(part.this.name))
+        ]
+        if not moved:
+            continue
+        left = [part for part in parts if part not in moved]
+        reader.set("where", exp.Where(this=exp.and_(*left)) if left else None)
+        for part in moved:
+            value = values[part.this.name].copy()
+            select.where(exp.LTE(this=value, expression=part.expression.copy()), copy=False)
+
+
+def _only_counts_up_to(select: exp.Select, value: exp.Expr | None) -> bool:
+    """Do all windows of a SELECT, at least one, look at rows with lower values only?"""
+    windows = find_all(select, exp.Window)
+    return (
+        isinstance(value, exp.Column)
+        and not any(select.args.get(part) for part in _OF_ALL_ROWS)
+        and not is_grouped(select)
+        and bool(windows)
+        and all(
+            isinstance(window.this, _UP_TO_A_ROW)
+            and window.args.get("spec") is None
+            and _begins_with(window.args.get("order"), value)
+            for window in windows
+        )
+    )
+
+
+def _begins_with(order: exp.Order | None, value: exp.Expr) -> bool:
+    """Does an order begin with a value, lowest first and NULL last?"""
+    first = None if order is None else order.expressions[0]
+    ascending = first is not None and not first.args.get("desc")
+    return ascending and not first.args.get("nulls_first") and first.this == value
