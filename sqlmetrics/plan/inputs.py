@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlmetrics.errors import DataError, MissingTableError, UsageError
 from sqlmetrics.sql.binding import Text, bound, input_node, tables_of
-from sqlmetrics.sql.dialects import NATIVE
+from sqlmetrics.sql.dialects import NATIVE, SIGNED_ZEROS
 from sqlmetrics.sql.query_graph import Query
 from sqlmetrics.sql.template_names import Keys
 from sqlmetrics.sql.templates import render_file
@@ -131,6 +131,7 @@ class Inputs:
             sources=table.sources,
             row_order_is_read=by_row,
             attributes=[column for owner, column in ATTRIBUTES.values() if owner == table_name],
+            zeros_differ=self.keys.dialect in SIGNED_ZEROS,
         )
         return input_node(name, text, table_name)
 

@@ -628,10 +628,13 @@ def _replace_column(select: exp.Select, name: str, by: exp.Expr) -> None:
 # ---- types, names and order ---------------------------------------------------------------------
 
 
-@_pass("postgres", "redshift", "clickhouse")
+@_pass("postgres", "redshift", "clickhouse", "datafusion")
 def _types(tree: exp.Expr, dialect: str) -> None:
     """Write typeof, which has another name here. In ClickHouse, a comparison has the type UInt8."""
     for node in _all(tree, exp.Typeof):
+        if dialect == "datafusion":
+            node.replace(exp.Anonymous(this="arrow_typeof", expressions=[node.this]))
+            continue
         if dialect == "clickhouse":
             name = exp.Anonymous(this="toTypeName", expressions=[node.this])
             is_boolean = exp.In(

@@ -276,7 +276,8 @@ class Table:
         held = self.columns[column]
         is_time = held.startswith(("TIMESTAMP", "DATE"))
         fits = is_time if unit == "timestamp" else is_number(held)
-        if fits or all(source.only_named for source in self.sources):
+        # of a table of which only the name is known, the type is an assumption
+        if fits or (is_time and all(source.only_named for source in self.sources)):
             return
         if is_time:
             remedy = f"remove {setting}: {asked}"

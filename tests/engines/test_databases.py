@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import math
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -337,6 +339,17 @@ def test_conditions_and_settings(database: Database) -> None:
         Evaluator(*SMALL, where={"recommendations": "rank"}, engine=database.connection)
     with pytest.raises(sm.DataError, match=r"matches none of the 6 rows of the table small\.recs"):
         Evaluator(*SMALL, where={"recommendations": "rank > 9"}, engine=database.connection)
+
+
+def test_ids_that_are_floats(database: Database) -> None:
+    recs = pa.table({"user_id": [1.5, 1.5, 2.0], "item_id": [7.0, 8.0, 7.0], "rank": [1, 2, 1]})
+    wide = recs.set_column(1, "item_id", pa.array([2.0**53, math.inf, math.nan]))
+    truth = pa.table({"user_id": [1.5, 2.0], "item_id": [8.0, 7.0]})
+    database.runner.load({"floats": recs, "wide": wide, "ftruth": truth}, schema="small")
+    found = evaluated("small.floats", "small.ftruth", engine=database.connection)
+    assert found == pytest.approx((1 / 2 + 1) / 2)
+    with pytest.raises(sm.DataError, match=r"column item_id: 2 of 3 ids are 9007199254740992 or"):
+        Evaluator("small.wide", "small.ftruth", engine=database.connection)
 
 
 # ---- tables -----------------------------------------------------------------------------------

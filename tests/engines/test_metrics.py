@@ -379,6 +379,25 @@ def test_masked_scores(engine: Engine) -> None:
     )
 
 
+def test_zeros_of_both_signs_are_ties(engine: Engine) -> None:
+    """Item 1 is the first of three tied items, and item 3 is tied with it."""
+    tables = {
+        "signed recs": pa.table(
+            {"user_id": [1, 1, 1], "item_id": [1, 2, 3], "score": [-0.0, 0.0, -0.0]}
+        ),
+        "signed truth": pa.table(
+            {"user_id": [1, 1, 1], "item_id": [1, 2, 3], "relevance": [1, 0, 0]}
+        ),
+    }
+    engine.load(tables)
+    recs, truth = (TableName(engine.quoted(name), like=table) for name, table in tables.items())
+    metrics = ["mrr", "recall(ties=average)@1", "auc"]
+    with Evaluator(recs, truth) as evaluator:
+        text = evaluator.sql(metrics, dialect=engine.dialect)
+    values = {row["metric"]: row["value"] for row in engine.run(text)}
+    assert values == pytest.approx({"mrr": 1, "recall(ties=average)": 1 / 3, "auc": 1 / 2})
+
+
 @pytest.mark.parametrize("world", ["awkward"], indirect=True)
 @pytest.mark.parametrize("long", [False, True], ids=["wide", "long"])
 def test_per_user(filled: Engine, world: World, long: bool) -> None:

@@ -105,6 +105,17 @@ def test_checks(connection: Any) -> None:
         assert "DataFusion: each statement" in ours.last_record["unknown"]["moment"]
 
 
+def test_conditions(connection: Any) -> None:
+    asked = {"engine": connection, **DATAFUSION}
+    # u1 has b second, u2 first
+    found = evaluated("recs", "truth", where={"interactions": "item_id = 'b'"}, **asked)
+    assert found == pytest.approx((1 / 2 + 1) / 2)
+    with pytest.raises(sm.UsageError, match="the condition has the type Int64, not BOOLEAN"):
+        evaluated("recs", "truth", where={"recommendations": "rank"}, **asked)
+    with pytest.raises(sm.DataError, match="matches none of the 3 rows of the table truth"):
+        evaluated("recs", "truth", where={"interactions": "item_id = 'x'"}, **asked)
+
+
 def test_the_command_line(server: RoapiServer, tmp_path: Path) -> None:
     record, url = tmp_path / "record.json", server.url()
     result = run("evaluate", "mrr", *GIVEN, "--engine", url, "--format", "csv", "--record", record)

@@ -678,6 +678,26 @@ def test_months_of_columns_of_another_type_are_refused(times: Any, by: str, mess
         evaluator.evaluate(["recall"], by=by)
 
 
+@pytest.mark.parametrize(
+    ("times", "by", "message"),
+    [
+        ([1704067200000], "month", r"BIGINT, not timestamps. Write month\(unit=seconds\)"),
+        (["1 Jan"], "time(every=week)", "VARCHAR, not timestamps. Export the column"),
+    ],
+)
+def test_statements_by_time_refuse_an_export_with_times_of_another_type(
+    times: Any, by: str, message: str
+) -> None:
+    """ClickHouse casts any number to a date: the first one was in 2106-02."""
+    truth = pd.DataFrame({"user_id": [1], "item_id": ["a"], "timestamp": times})
+    lists = sm.TableName("ml.lists", like=pd.DataFrame({"user_id": [1], "item_id": "a", "rank": 1}))
+    with (
+        Evaluator(lists, sm.TableName("clicks", like=truth)) as evaluator,
+        pytest.raises(DataError, match=f"the type in the table clicks is {message}"),
+    ):
+        evaluator.sql("recall", by=by, dialect="clickhouse")
+
+
 def test_ids_of_users_that_are_of_another_type_are_refused() -> None:
     users = WORLD["users"].assign(user_id=WORLD["users"]["user_id"].astype(str))
     with pytest.raises(DataError, match=r"users.*different types"):
