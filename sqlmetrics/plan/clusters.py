@@ -105,7 +105,7 @@ class Clusters:
 
     def unassigned(self, users: Sequence[Node]) -> Plan | None:
         """Plan a query for users of these queries without a cluster; None if all have one."""
-        if self.node is None:
+        if self.node is None or not users:
             return None
         sources = {f"members_{number}": node for number, node in enumerate(users, start=1)}
         own_keys = [identifier(key) for key in self.planner.user_keys]

@@ -392,8 +392,9 @@ def _clustered(results: Results) -> Sliced | None:
     attribute, uneven = clusters.attribute, None
     if clusters.node is not None:
         uneven = Slicing(results.planner, [attribute], False, {}).uneven(attribute)
-    audiences = [table.everybody for table in results.wide.tables.values()]
-    return Sliced(attribute, None, uneven, None, clusters.unassigned(audiences))
+    users = [table.everybody for table in results.wide.tables.values()]
+    users += results.lists if results.interval.of_runs else []
+    return Sliced(attribute, None, uneven, None, clusters.unassigned(users))
 
 
 def _audited(results: Results) -> Audited | None:

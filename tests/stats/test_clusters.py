@@ -489,6 +489,19 @@ def test_metrics_of_a_run_lose_errors_that_assume_independent_rows(
     assert found[["ci_low", "ci_high", "n_clusters"]].isna().all(axis=None)
 
 
+def test_metrics_of_a_run_alone_have_no_errors_of_clusters() -> None:
+    lists = pd.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 2, 2], "rank": 1})
+    users = pd.DataFrame({"user_id": [1, 2], "home": ["a", "b"]})
+    history = pd.DataFrame({"user_id": 0, "item_id": [1, 2, 3, 4]})
+    with Evaluator(lists, history=history, users=users) as evaluator:
+        found = evaluator.evaluate("coverage@1", cluster="home").loc[0]
+        assert found["value"] == 2 / 4
+        assert found[["ci_low", "ci_high", "n_clusters"]].isna().all()
+        # resamples draw all lists
+        with pytest.raises(DataError, match=r"users, column home: 1 user has no cluster"):
+            evaluator.evaluate("coverage@1", cluster="home", ci="bootstrap", run_ci=True)
+
+
 USERS_OF = pd.DataFrame({"user_id": [1, 2, 3, 3], "home": ["a", "b", "c", "d"]})
 WRONG: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("home", {"users": USERS_OF}, DataError,
