@@ -13,8 +13,8 @@ Dialect = Literal[
 ]  # fmt: skip
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 PRINTED_AS = {"datafusion": "postgres"}  # name of the dialect in sqlglot
-# ORDER BY (DataFusion) or GROUP BY (ClickHouse) tell -0.0 from 0.0, or their manuals do not say
-SIGNED_ZEROS = ("snowflake", "trino", "athena", "clickhouse", "datafusion")
+# ORDER BY (DataFusion, Trino) or GROUP BY (ClickHouse) tell -0.0 from 0.0
+SIGNED_ZEROS = ("trino", "athena", "clickhouse", "datafusion")
 # without these settings, ClickHouse fills unmatched rows of a LEFT JOIN with 0 instead of NULL,
 # returns 0 for sums without rows, lets an alias hide a column, and stops optimising long plans
 _SETTINGS = {

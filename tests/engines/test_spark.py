@@ -898,6 +898,18 @@ def test_commands_of_the_page(given: list[str | None], checkout: Path) -> None:
     assert given.count("local[2]") == 1
 
 
+def test_numbers_that_no_bigint_holds(spark: Any) -> None:
+    """`floor` of a double is a BIGINT in Spark: whole numbers are found without it."""
+    lists = pa.table({"user_id": ["u1"] * 3, "item_id": list("abc"), "score": [1e300, 0.5, -1e19]})
+    with Evaluator(lists, TRUTH) as duckdb, Evaluator(lists, TRUTH, engine=spark) as evaluator:
+        assert [(f.check, f.n) for f in evaluator.findings()] == [
+            (f.check, f.n) for f in duckdb.findings()
+        ]
+    ids = lists.set_column(0, "user_id", pa.array([1e19, 1.0, 2.0]))
+    with pytest.raises(sm.DataError, match="1 of 3 ids is 9007199254740992 or more"):
+        Evaluator(ids, {1.0: ["b"]}, engine=spark)
+
+
 def test_findings_are_those_of_duckdb(spark: Any) -> None:
     with Evaluator(**DEMO) as evaluator:
         expected = evaluator.check(k=[5, 10])

@@ -1,9 +1,9 @@
 WITH recommendations AS (
     -- one row per row of the table recommendations, with canonical column names
-    SELECT 'als' AS model, user_id, item_id, score
+    SELECT 'als' AS model, user_id, item_id, score + 0 AS score
     FROM shop.als
     UNION ALL
-    SELECT 'popular' AS model, user_id, item_id, score
+    SELECT 'popular' AS model, user_id, item_id, score + 0 AS score
     FROM shop.popular
 ), judged AS (
     -- one row per judged (user, item)
