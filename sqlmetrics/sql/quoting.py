@@ -8,14 +8,18 @@ from collections.abc import Sequence
 from typing import Any
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
-# words that DuckDB does not accept as column names
+# words that DuckDB, or the parser of our queries, does not accept as column names everywhere
 _RESERVED_WORDS = """
-    all analyse analyze and any array as asc asymmetric both case cast check collate column
-    constraint create default deferrable desc describe distinct do else end except false fetch
-    for foreign from grant group having in initially intersect into lambda lateral leading limit
-    not null offset on only or order pivot pivot_longer pivot_wider placing primary qualify
-    references returning select show some summarize symmetric table then to trailing true union
-    unique unpivot using variadic when where window with
+    all alter analyse analyze and anti any array as asc asof asymmetric at authorization between
+    binary both by case cast check collate collation column concurrently constraint create cross
+    cube default deferrable desc describe distinct do drop else end except false fetch for force
+    foreign freeze from full glob grant group having if ilike in initially inner insert install
+    intersect interval into is isnull join lambda lateral leading left like limit map natural
+    not notnull null offset on only or order outer overlaps partitioned_by pivot pivot_longer
+    pivot_wider placing positional primary qualify references regexp returning revoke right
+    rlike rollback rollup select semi show similar some summarize symmetric table tablesample
+    then to trailing true uncache union unique unpack unpivot using variadic verbose when where
+    window with xor
 """
 # words that call a function without parentheses, in DuckDB or elsewhere: in Postgres, `SELECT user`
 # returns the current user instead of a column

@@ -763,6 +763,22 @@ def _recursion(tree: exp.Expr, dialect: str) -> None:
             )
 
 
+_RESERVED = {
+    "datafusion": frozenset((
+        "cluster", "distribute", "exists", "explain", "minus", "sort", "struct", "top", "trim",
+        "values", "view",
+    )),
+}  # fmt: skip
+
+
+@_pass(*_RESERVED)
+def _reserved_words(tree: exp.Expr, dialect: str) -> None:
+    """Quote words that DuckDB accepts as the name of a column, and this dialect does not."""
+    for node in tree.find_all(exp.Identifier):  # also those of columns
+        if node.name.lower() in _RESERVED[dialect]:
+            node.set("quoted", True)
+
+
 @_pass(*DIALECTS)
 def _tables(tree: exp.Expr, dialect: str) -> None:
     """Name tables as the user does: quoted as in the dialect, or as references such as

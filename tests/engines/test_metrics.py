@@ -379,6 +379,23 @@ def test_masked_scores(engine: Engine) -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore:.* clusters:sqlmetrics.SqlmetricsWarning")
+@pytest.mark.parametrize("word", ["left", "map", "join", "sort", "top", "view", "interval"])
+def test_words_of_sql_are_names_of_columns(engine: Engine, word: str) -> None:
+    tables = {
+        "word recs": pa.table({"user_id": [1, 1, 2], "item_id": [1, 2, 1], "rank": [1, 2, 1]}),
+        "word truth": pa.table({"user_id": [1, 2], "item_id": [2, 1]}),
+        "word users": pa.table({"user_id": [1, 2], word: ["x", "y"]}),
+    }
+    engine.load(tables)
+    names = [TableName(engine.quoted(name), like=table) for name, table in tables.items()]
+    asked: dict[str, Any] = {"by": f"users.{word}", "cluster": f"users.{word}"}
+    with Evaluator(*names[:2], users=names[2]) as evaluator:
+        rows = engine.run(evaluator.sql("mrr", dialect=engine.dialect, **asked))
+    found = [(row[word], row["value"], row["n_clusters"]) for row in rows]
+    assert sorted(found) == [("x", 1 / 2, 1), ("y", 1, 1)]
+
+
 def test_zeros_of_both_signs_are_ties(engine: Engine) -> None:
     """Item 1 is the first of three tied items, and item 3 is tied with it."""
     tables = {

@@ -6,9 +6,11 @@ from typing import Any
 
 import duckdb
 import pytest
+import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2.sandbox import SandboxedEnvironment
+from sqlglot import exp
 
 from sqlmetrics.errors import TemplateError
 from sqlmetrics.sql.quoting import identifier, literal
@@ -29,6 +31,22 @@ def test_templates_run_in_a_sandbox() -> None:
 
         with pytest.raises(TemplateError, match="unsafe"):
             render(body, {}, "a template")
+
+
+def test_words_of_sql_are_names_of_columns() -> None:
+    """DuckDB and the parser of queries read each keyword of DuckDB as a name where columns are."""
+    with duckdb.connect() as connection:
+        words = connection.sql("SELECT keyword_name FROM duckdb_keywords()").fetchall()
+        for (word,) in words:
+            name = identifier(word)
+            query = (
+                f"SELECT a, min({name}) AS {name}, {name} + t.{name} FROM t WHERE {name} IS NOT "
+                f"NULL AND {name} > 0 GROUP BY a, t.{name}"
+            )
+            columns = sqlglot.parse_one(query, read="duckdb").find_all(exp.Column)
+            assert sum(column.name == word for column in columns) == 6, word
+            connection.execute(f'CREATE OR REPLACE TABLE t AS SELECT 1 AS a, 2 AS "{word}"')
+            assert connection.execute(query).fetchall() == [(1, 2, 4)], word
 
 
 @settings(FEW, max_examples=300)

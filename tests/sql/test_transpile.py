@@ -189,6 +189,8 @@ PRINTED = [
      'SELECT r.x FROM "Shop".recs AS r'),
     ("tables", "duckdb", "SELECT r.x FROM {table:{{ ref('recs') }}} AS r",
      "SELECT r.x FROM {{ ref('recs') }} AS r"),
+    ("reserved_words", "datafusion", "SELECT a, t.sort AS top FROM t",
+     'SELECT a, t."sort" AS "top" FROM t'),
 ]  # fmt: skip
 REFUSED = [
     ("single_precision", "snowflake", "SELECT CAST(x AS REAL) AS y FROM t", "single-precision"),
