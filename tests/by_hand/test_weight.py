@@ -126,5 +126,5 @@ def test_statements_for_other_dialects_weigh_little_more(dialect: str) -> None:
     refused = OF_CATEGORIES & set(names) if dialect in LACKING else set()
     assert set(names) - own.keys() == refused
     heavy = {name for name, weight in own.items() if weight > 2.5}
-    assert heavy <= LONG_WITHOUT_RECURSION
+    assert heavy <= LONG_WITHOUT_RECURSION | OTHERS
     assert statistics.median(own.values()) <= 2

@@ -52,6 +52,62 @@ CASES: dict[str, tuple[str, str]] = {
         "WITH pairs AS ( SELECT user_id, score FROM lists_table GROUP BY user_id, score ) "
         "SELECT user_id, count(*) AS n FROM pairs GROUP BY user_id",
     ),
+    "a condition on the rank goes before a window that counts up to it": (
+        """
+        ranked AS (SELECT user_id, item_id, grade AS rank FROM truth),
+        hits AS (
+            SELECT ranked.user_id, ranked.rank,
+                row_number() OVER (PARTITION BY ranked.user_id ORDER BY ranked.rank) AS number
+            FROM ranked INNER JOIN recs ON recs.item_id = ranked.item_id
+        )
+        SELECT hits.user_id, sum(hits.number) AS total FROM hits
+        WHERE hits.rank <= 2 AND hits.number > 0 GROUP BY hits.user_id
+        """,
+        "WITH hits AS ( SELECT ranked.user_id, row_number() OVER "
+        "(PARTITION BY ranked.user_id ORDER BY ranked.grade) AS number FROM truth_table AS ranked "
+        "INNER JOIN lists_table AS recs USING (item_id) WHERE ranked.grade <= 2 ) "
+        "SELECT user_id, sum(number) AS total FROM hits WHERE number > 0 GROUP BY user_id",
+    ),
+    "it stays behind a window of all rows": (
+        """
+        hits AS (
+            SELECT user_id, grade, count(*) OVER (PARTITION BY user_id) AS n_hits,
+                row_number() OVER (PARTITION BY user_id ORDER BY grade) AS number
+            FROM truth
+        )
+        SELECT hits.user_id, hits.n_hits, hits.number FROM hits WHERE hits.grade <= 2
+        """,
+        "WITH hits AS ( SELECT user_id, grade, count(*) OVER (PARTITION BY user_id) AS n_hits, "
+        "row_number() OVER (PARTITION BY user_id ORDER BY grade) AS number FROM truth_table ) "
+        "SELECT user_id, n_hits, number FROM hits WHERE grade <= 2",
+    ),
+    "it stays behind a window from the highest rank": (
+        """
+        hits AS (
+            SELECT user_id, grade,
+                row_number() OVER (PARTITION BY user_id ORDER BY grade DESC) AS number
+            FROM truth
+        )
+        SELECT hits.user_id, hits.number FROM hits WHERE hits.grade <= 2
+        """,
+        "WITH hits AS ( SELECT user_id, grade, row_number() OVER (PARTITION BY user_id "
+        "ORDER BY grade DESC) AS number FROM truth_table ) "
+        "SELECT user_id, number FROM hits WHERE grade <= 2",
+    ),
+    "it stays if another query reads the rows": (
+        """
+        hits AS (
+            SELECT user_id, grade,
+                row_number() OVER (PARTITION BY user_id ORDER BY grade) AS number
+            FROM truth
+        ),
+        n AS (SELECT count(*) AS n FROM hits)
+        SELECT hits.user_id, hits.number, n.n FROM hits CROSS JOIN n WHERE hits.grade <= 2
+        """,
+        "WITH hits AS ( SELECT user_id, grade, row_number() OVER (PARTITION BY user_id "
+        "ORDER BY grade) AS number FROM truth_table ), n AS ( SELECT count(*) AS n FROM hits ) "
+        "SELECT user_id, number, n FROM hits CROSS JOIN n WHERE grade <= 2",
+    ),
     "a column that makes rows stays": (
         """
         places AS (SELECT unnest([1, 2]) AS place, 3 AS three FROM recs)

@@ -37,6 +37,7 @@ def simplify(relations: list[Relation], using: bool = True) -> list[Relation]:
         merge.merge(statement)
     merge.share_aggregates(statement)
     filters.move_before_windows(statement)
+    columns.drop_unread(statement)
     if using:
         joins.spell_using(relations)
     spelling.spell(relations)

@@ -75,6 +75,7 @@ def _only_counts_up_to(select: exp.Select, value: exp.Expr | None) -> bool:
 
 def _begins_with(order: exp.Order | None, value: exp.Expr) -> bool:
     """Does an order begin with a value, lowest first and NULL last?"""
-    first = None if order is None else order.expressions[0]
-    ascending = first is not None and not first.args.get("desc")
-    return ascending and not first.args.get("nulls_first") and first.this == value
+    if order is None:
+        return False
+    first = order.expressions[0]
+    return first.this == value and not first.args.get("desc") and not first.args.get("nulls_first")

@@ -36,6 +36,7 @@ WITH recommendations AS (
     FROM ranked
     INNER JOIN relevant USING (user_id, item_id)
     INNER JOIN relevant_users USING (user_id)
+    WHERE rank <= 10
 ), numbers AS (
     -- one row per position
     SELECT EXPLODE(SEQUENCE(1, 10)) AS rank
@@ -57,7 +58,6 @@ WITH recommendations AS (
             AS DOUBLE) / LEAST(5, MAX(n_relevant)) AS map_ties_worst_at_5
     FROM hits
     LEFT JOIN positions ON positions.rank = LEAST(10, n_relevant)
-    WHERE hits.rank <= 10
     GROUP BY model, user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff

@@ -28,6 +28,7 @@ WITH recommendations AS (
     FROM ranked
     INNER JOIN relevant USING (user_id, item_id)
     INNER JOIN relevant_users USING (user_id)
+    WHERE rank <= 10
 ), numbers AS (
     -- one row per position
     SELECT unnest(generate_series(1, 10)) AS rank
@@ -47,7 +48,6 @@ WITH recommendations AS (
             AS map_at_5
     FROM hits
     LEFT JOIN positions ON positions.rank = least(10, n_relevant)
-    WHERE hits.rank <= 10
     GROUP BY model, user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
