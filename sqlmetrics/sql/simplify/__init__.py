@@ -35,9 +35,8 @@ def simplify(relations: list[Relation], using: bool = True) -> list[Relation]:
         guards.drop_inner_defaults(statement)
         constants.ungroup(statement)
         merge.merge(statement)
+        filters.move_before_windows(statement)
     merge.share_aggregates(statement)
-    filters.move_before_windows(statement)
-    columns.drop_unread(statement)
     if using:
         joins.spell_using(relations)
     spelling.spell(relations)
