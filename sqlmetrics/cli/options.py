@@ -261,9 +261,8 @@ input_options = _options(
         type=EngineType(),
         default=ENGINES[0],
         help="Compute with DuckDB in this process, with Spark (tables must be Parquet or Spark "
-        "catalog tables), or in the database of a URL (tables are given by name): "
-        "postgres://user@host/db, clickhouse://, snowflake://, bigquery://, databricks://, "
-        "trino:// or grpc:// (Flight SQL).",
+        "catalog tables), or in the database of a URL (tables are given by name) that begins with "
+        f"{database_urls.BEGINNINGS} (Flight SQL).",
     ),
     _engine(
         "--master",

@@ -78,9 +78,10 @@ class TemplateNames(KeyNames):
         is the slice or metric as a user writes it without a unit, and `setting` is the setting with
         the unit, for messages. `converted`: the template converts numbers to timestamps."""
         self.need(table, column)
+        can_read_numbers = not converted or self.dialect == NATIVE
         if table in self._tables:
-            self._tables[table].require_time(column, unit, asked, setting)
-        if converted and unit != "timestamp" and self.dialect != NATIVE:
+            self._tables[table].require_time(column, unit, asked, setting, can_read_numbers)
+        if unit != "timestamp" and not can_read_numbers:
             raise UsageError(
                 f"slices by {asked}: every database converts numbers of {unit} to timestamps "
                 "in its own way; pass a view with a timestamp as interactions, and set "

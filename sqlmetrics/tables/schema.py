@@ -264,11 +264,13 @@ class Table:
                 )  # fmt: skip
         return True
 
-    def require_time(self, column: str, unit: str, asked: str, setting: str) -> None:
+    def require_time(
+        self, column: str, unit: str, asked: str, setting: str, can_read_numbers: bool = True
+    ) -> None:
         """Check that a column holds timestamps, or numbers if `unit` is seconds or milliseconds.
 
         `asked` is the slice or metric without a unit, and `setting` the setting with the unit, for
-        messages.
+        messages. `can_read_numbers`: a remedy may be a unit.
 
         Raises:
             DataError: the column has another type.
@@ -281,7 +283,7 @@ class Table:
             return
         if is_time:
             remedy = f"remove {setting}: {asked}"
-        elif is_number(held):
+        elif is_number(held) and can_read_numbers:
             name, _, params = asked.removesuffix(")").partition("(")
             units = (
                 f"{name}({params}{', ' if params else ''}{setting}={one})"

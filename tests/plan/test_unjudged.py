@@ -76,6 +76,19 @@ def test_every_model_has_its_own_unjudged_items() -> None:
     assert apart[1][4] == 5  # d1, d4, d7, d3 and x
 
 
+def test_models_whose_order_depends_on_relevance() -> None:
+    """The order reads the relevance of unjudged items, which must not read the order."""
+    rows = [("one", "u", "d1", 1.0), ("other", "u", "x", 1.0)]
+    lists = pd.DataFrame(rows, columns=["model", "user_id", "item_id", "score"])
+    truth = pd.DataFrame({"user_id": ["u"], "item_id": ["d1"]})
+    settings = {
+        "unjudged": "best", "ties": "worst", "duplicate_recommendations": "cut_then_dedup"
+    }  # fmt: skip
+    with Evaluator(lists, truth, settings=settings) as evaluator:
+        found = evaluator.evaluate(["recall@1"])["value"].to_list()
+    assert found == [1, 1 / 2]  # of the other list, x is relevant beside d1
+
+
 def test_the_grade_is_the_highest_of_all_users_or_max_grade() -> None:
     lists = {"u": ["x", "d1"], "v": ["d1"]}
     truth = pd.concat([TRUTH, graded({"d1": 3}, "v")])

@@ -184,6 +184,7 @@ SYSTEMS = {
     for path in sorted((HERE / "requirements").glob("*.txt"))
     for name, one in [(path.stem, _ASKED.get(path.stem, System()))]
 }
+assert _ASKED.keys() <= SYSTEMS.keys(), "each entry needs its requirements/NAME.txt"
 
 
 def interpreter(version: str) -> str:

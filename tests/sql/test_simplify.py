@@ -68,6 +68,26 @@ CASES: dict[str, tuple[str, str]] = {
         "INNER JOIN lists_table AS recs USING (item_id) WHERE ranked.grade <= 2 ) "
         "SELECT user_id, sum(number) AS total FROM hits WHERE number > 0 GROUP BY user_id",
     ),
+    "conditions with queries of their own, which one of them moves before another window": (
+        """
+        others AS (
+            SELECT user_id, score, row_number() OVER (PARTITION BY user_id ORDER BY score) AS number
+            FROM recs
+        ),
+        hits AS (
+            SELECT user_id, grade,
+                row_number() OVER (PARTITION BY user_id ORDER BY grade) AS number
+            FROM truth
+        )
+        SELECT hits.user_id, hits.number FROM hits WHERE hits.grade <= 2 AND hits.user_id IN (
+            SELECT others.user_id FROM others WHERE others.score <= 12 AND others.number > 1)
+        """,
+        "WITH others AS ( SELECT user_id, row_number() OVER (PARTITION BY user_id ORDER BY score) "
+        "AS number FROM lists_table WHERE score <= 12 ), hits AS ( SELECT user_id, row_number() "
+        "OVER (PARTITION BY user_id ORDER BY grade) AS number FROM truth_table WHERE grade <= 2 ) "
+        "SELECT user_id, number FROM hits WHERE user_id IN "
+        "(SELECT user_id FROM others WHERE number > 1)",
+    ),
     "it stays behind a window of all rows": (
         """
         hits AS (

@@ -50,7 +50,7 @@ def move_before_windows(statement: Statement) -> None:
         if not moved:
             continue
         left = [part for part in parts if part not in moved]
-        reader.set("where", exp.Where(this=exp.and_(*left)) if left else None)
+        reader.set("where", exp.Where(this=exp.and_(*left, copy=False)) if left else None)
         for part in moved:
             value = values[part.this.name].copy()
             select.where(exp.LTE(this=value, expression=part.expression.copy()), copy=False)
