@@ -40,8 +40,8 @@ class TemplateNames(KeyNames):
         inputs: Inputs,
         values: Mapping[str, Any],
         heard: Heard,
-        checked: bool = False,
-        baseline_model: str | None = None,
+        checked: bool,
+        baseline_model: str | None,
     ) -> None:
         super().__init__(inputs.keys)
         self._inputs, self._tables = inputs, inputs.tables
