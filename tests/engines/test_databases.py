@@ -935,7 +935,7 @@ def test_engines_and_dialects(connect: Any, url: str) -> None:
         ({"engine": connect(), "dialect": "athena"}, r"Evaluator\.sql"),
         ({"engine": connect(), "dialect": "snowflake"}, "the SQL of this connection is postgres"),
         ({"dialect": "postgres"}, "dialect applies only to a connection"),
-        ({"engine": "postgres"}, "'postgres' is neither a SparkSession nor a connection or URL"),
+        ({"engine": "postgres"}, "'postgres' is neither a SparkSession nor a connection"),
         ({"engine": "mysql://me:s3cret@host/db"}, r"mysql://me:\*\*\*@host/db is neither"),
         ({"engine": object()}, "engine must be a SparkSession, a connection"),
         ({"engine": "postgres://me:s3cret@127.0.0.1:1/db"}, r"no connection to postgres://me:\*"),
