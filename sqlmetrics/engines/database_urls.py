@@ -9,12 +9,12 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from sqlmetrics.engines.database_systems import SYSTEMS
+from sqlmetrics.engines.database_systems import SYSTEMS, System
 from sqlmetrics.errors import EngineError, UsageError
 from sqlmetrics.texts.masking import masked, masked_url, without_secrets
 
 _FLIGHT_SQL = "flightsql"  # a protocol of several systems, whose dialect the URL names
-_FORM_OF_FLIGHT_SQL = "grpc://HOST:PORT"
+_BEHIND_FLIGHT_SQL = System("Flight SQL", "grpc://HOST:PORT")
 # scheme -> dialect
 _SCHEMES = {
     scheme.partition("+")[0]: name
@@ -78,16 +78,16 @@ def connect(url: str, wanted: str | None) -> tuple[Any, str]:
     assert match is not None
     kind = _SCHEMES.get(match[1].lower(), _FLIGHT_SQL)
     scheme = match[0].lower().removesuffix("://")
-    known = SYSTEMS[kind].schemes if kind in SYSTEMS else {}
-    form = SYSTEMS[kind].url if kind in SYSTEMS else _FORM_OF_FLIGHT_SQL
-    if known and scheme not in known:
+    system = SYSTEMS.get(kind, _BEHIND_FLIGHT_SQL)
+    if system.schemes and scheme not in system.schemes:
+        others = " or ".join(f"{name}://" for name in system.schemes)
         raise UsageError(
             f"engine: URLs that begin with {scheme}:// are not supported",
-            remedy=f"replace {scheme}:// with {' or '.join(f'{name}://' for name in known)}",
+            remedy=f"replace {scheme}:// with {others}",
         )
     unread = UsageError(
         "the URL of the database cannot be read",
-        remedy=f"write {form}, with special characters in percent notation (%40 for @)",
+        remedy=f"write {system.url}, with special characters in percent notation (%40 for @)",
     )
     if not is_clear(url):
         raise unread
@@ -103,7 +103,7 @@ def connect(url: str, wanted: str | None) -> tuple[Any, str]:
             return _flight_sql(parsed, wanted)
         if kind == "clickhouse":
             parsed = _with_switches(parsed, url)
-        parsed = parsed.set(drivername=known.get(scheme, scheme))
+        parsed = parsed.set(drivername=system.schemes.get(scheme, scheme))
         with _quiet(kind):
             try:
                 dialect = sqlalchemy.create_engine(parsed).dialect
