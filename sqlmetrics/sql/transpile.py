@@ -83,9 +83,14 @@ def text_of(tree: exp.Expr, dialect: str, pretty: bool = True) -> str:
     functions: str | bool = "lower" if dialect == NATIVE else "upper"
     if dialect == "clickhouse":
         functions = False
+    nodes = find_all(tree, exp.IgnoreNulls, exp.Not)
     is_expressible = dialect == NATIVE and all(  # sqlglot adds it to any_value needlessly
-        isinstance(node.this, exp.AnyValue) for node in find_all(tree, exp.IgnoreNulls)
+        isinstance(node.this, exp.AnyValue) for node in nodes if isinstance(node, exp.IgnoreNulls)
     )
+    for node in nodes:
+        if isinstance(node, exp.Not) and isinstance(node.this, exp.Is):  # x IS NOT NULL
+            is_, null = node.this, node.this.expression
+            node.replace(exp.Is(this=is_.this, expression=exp.Not(this=null)))
     try:
         return tree.sql(
             PRINTED_AS.get(dialect, dialect),

@@ -128,6 +128,128 @@ CASES: dict[str, tuple[str, str]] = {
         "ORDER BY grade) AS number FROM truth_table ), n AS ( SELECT count(*) AS n FROM hits ) "
         "SELECT user_id, number, n FROM hits CROSS JOIN n WHERE grade <= 2",
     ),
+    "constants of the first table stay constant beside an outer join": (
+        """
+        marked AS (SELECT user_id, 10 AS k, count(*) AS n FROM recs GROUP BY user_id),
+        joined AS (
+            SELECT marked.user_id, marked.k, truth.grade
+            FROM marked LEFT JOIN truth ON truth.user_id = marked.user_id
+        )
+        SELECT joined.user_id, joined.k, sum(joined.grade) AS total FROM joined
+        GROUP BY joined.user_id, joined.k
+        """,
+        "WITH marked AS ( SELECT user_id FROM lists_table GROUP BY user_id ), "
+        "joined AS ( SELECT user_id, grade FROM marked "
+        "LEFT JOIN truth_table AS truth USING (user_id) ) "
+        "SELECT user_id, 10 AS k, sum(grade) AS total FROM joined GROUP BY user_id",
+    ),
+    "those of a table that may have no row do not": (
+        """
+        marked AS (SELECT user_id, 10 AS k, count(*) AS n FROM recs GROUP BY user_id),
+        joined AS (
+            SELECT truth.item_id, marked.k
+            FROM truth LEFT JOIN marked ON marked.user_id = truth.user_id
+        )
+        SELECT joined.k, count(*) AS n FROM joined GROUP BY joined.k
+        """,
+        "WITH marked AS ( SELECT user_id, 10 AS k FROM lists_table GROUP BY user_id ), "
+        "joined AS ( SELECT marked.k FROM truth_table AS truth LEFT JOIN marked USING (user_id) ) "
+        "SELECT k, count(*) AS n FROM joined GROUP BY k",
+    ),
+    "a constant that all parts of a union share": (
+        """
+        rows_of_both AS (
+            SELECT user_id, 'a' AS model, 1 AS place FROM recs
+            UNION ALL SELECT user_id, 'a' AS other, 2 AS place FROM truth
+        )
+        SELECT rows_of_both.model, rows_of_both.place, count(*) AS n FROM rows_of_both
+        GROUP BY rows_of_both.model, rows_of_both.place
+        """,
+        "WITH rows_of_both AS ( SELECT 1 AS place FROM lists_table "
+        "UNION ALL SELECT 2 AS place FROM truth_table ) "
+        "SELECT 'a' AS model, place, count(*) AS n FROM rows_of_both GROUP BY place",
+    ),
+    "a limit that all rows meet": (
+        """
+        low AS (
+            SELECT user_id, grade FROM truth WHERE grade <= 2
+            UNION ALL SELECT user_id, 1 AS grade FROM recs
+        )
+        SELECT low.user_id, count(*) AS n FROM low WHERE low.grade <= 2 GROUP BY low.user_id
+        """,
+        "WITH low AS ( SELECT user_id FROM truth_table WHERE grade <= 2 "
+        "UNION ALL SELECT user_id FROM lists_table ) "
+        "SELECT user_id, count(*) AS n FROM low GROUP BY user_id",
+    ),
+    "a limit that some rows do not meet": (
+        """
+        low AS (
+            SELECT user_id, grade FROM truth WHERE grade <= 2
+            UNION ALL SELECT user_id, 1 AS grade FROM recs
+        )
+        SELECT low.user_id, count(*) AS n FROM low WHERE low.grade <= 1 GROUP BY low.user_id
+        """,
+        "WITH low AS ( SELECT user_id, grade FROM truth_table WHERE grade <= 2 "
+        "UNION ALL SELECT user_id, 1 AS grade FROM lists_table ) "
+        "SELECT user_id, count(*) AS n FROM low WHERE grade <= 1 GROUP BY user_id",
+    ),
+    "a limit that a missing row of an outer join does not meet": (
+        """
+        named AS (SELECT user_id, 1 AS grade FROM truth WHERE grade <= 2 GROUP BY user_id)
+        SELECT recs.user_id, recs.item_id FROM recs
+        LEFT JOIN named ON named.user_id = recs.user_id WHERE named.grade <= 2
+        """,
+        "WITH named AS ( SELECT user_id, 1 AS grade FROM truth_table WHERE grade <= 2 "
+        "GROUP BY user_id ) SELECT user_id, item_id "
+        "FROM lists_table AS recs LEFT JOIN named USING (user_id) WHERE named.grade <= 2",
+    ),
+    "conditions of a joined query": (
+        """
+        good AS (SELECT user_id, item_id FROM truth WHERE grade > 2)
+        SELECT recs.user_id, count(*) AS n FROM recs
+        INNER JOIN good ON good.item_id = recs.item_id WHERE recs.score > 1 GROUP BY recs.user_id
+        """,
+        "SELECT recs.user_id, count(*) AS n FROM lists_table AS recs "
+        "INNER JOIN truth_table AS good USING (item_id) "
+        "WHERE good.grade > 2 AND recs.score > 1 GROUP BY recs.user_id",
+    ),
+    "conditions of a query that is joined to all rows of another": (
+        """
+        good AS (SELECT user_id, item_id FROM truth WHERE grade > 2)
+        SELECT recs.user_id, count(good.item_id) AS n FROM recs
+        LEFT JOIN good ON good.item_id = recs.item_id GROUP BY recs.user_id
+        """,
+        "WITH good AS ( SELECT item_id FROM truth_table WHERE grade > 2 ) "
+        "SELECT user_id, count(good.item_id) AS n FROM lists_table AS recs "
+        "LEFT JOIN good ON good.item_id = recs.item_id GROUP BY user_id",
+    ),
+    "a missing row of a value that needs several rows": (
+        """
+        one AS (SELECT 'a' AS model, count(*) AS n FROM recs),
+        graded AS (SELECT 'a' AS model, grade FROM truth WHERE grade > 3),
+        spread AS (
+            SELECT model, CASE WHEN count(*) > 1 AND max(grade) > 1 THEN min(grade) END AS x
+            FROM graded GROUP BY model
+        )
+        SELECT one.n, spread.x FROM one LEFT JOIN spread ON spread.model = one.model
+        """,
+        "WITH one AS ( SELECT count(*) AS n FROM lists_table ), spread AS ( SELECT "
+        "CASE WHEN count(*) > 1 AND max(grade) > 1 THEN min(grade) END AS x "
+        "FROM truth_table WHERE grade > 3 ) SELECT n, x FROM one CROSS JOIN spread",
+    ),
+    "windows that count rows are above 0, and so are numbers of a series from 1": (
+        """
+        sizes AS (SELECT user_id, count(*) OVER (PARTITION BY user_id) AS n FROM recs),
+        places AS (SELECT unnest(generate_series(1, (SELECT max(n) FROM sizes))) AS place)
+        SELECT places.place, sum(1 / nullif(sizes.n, 0)) AS share,
+            max(1 / nullif(places.place, 0)) AS gain
+        FROM places INNER JOIN sizes ON sizes.n = places.place GROUP BY places.place
+        """,
+        "WITH sizes AS ( SELECT count(*) OVER (PARTITION BY user_id) AS n FROM lists_table ), "
+        "places AS ( SELECT unnest(generate_series(1, (SELECT max(n) FROM sizes))) AS place ) "
+        "SELECT place, sum(1 / n) AS share, max(1 / place) AS gain "
+        "FROM places INNER JOIN sizes ON n = place GROUP BY place",
+    ),
     "a column that makes rows stays": (
         """
         places AS (SELECT unnest([1, 2]) AS place, 3 AS three FROM recs)

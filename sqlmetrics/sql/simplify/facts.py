@@ -9,9 +9,11 @@ from sqlglot import exp
 
 from sqlmetrics.sql.simplify.relations import (
     ROWS,
+    Relation,
     alias_of,
     equal_sides,
     is_grouped,
+    is_outer,
     joins_of,
     named,
     parts_of,
@@ -33,6 +35,7 @@ class Facts:
         positive: columns above 0 wherever they are not NULL.
         doubles: columns of doubles.
         constants: columns with the same literal in every row.
+        at_most: columns that are never NULL and never above this number.
         unique: sets of columns that no two rows share.
         one_row: is there exactly one row?
         has_rows: is there at least one row?
@@ -43,6 +46,7 @@ class Facts:
     positive: set[str] = field(default_factory=set)
     doubles: set[str] = field(default_factory=set)
     constants: dict[str, exp.Literal] = field(default_factory=dict)
+    at_most: dict[str, float] = field(default_factory=dict)
     unique: list[frozenset[str]] = field(default_factory=list)
     one_row: bool = False
     has_rows: bool = False
@@ -57,11 +61,34 @@ AllFacts = Mapping[str, Facts]
 _NOTHING, _ONLY_ROWS = Facts(), Facts(has_rows=True)
 
 
+def of_relation(relation: Relation, facts: AllFacts) -> Facts:
+    """Find the facts about the rows of a relation from those about the relations that it reads."""
+    if relation.select is not None:
+        return of_select(relation.select, facts)
+    if not relation.is_union:
+        return Facts()
+    branches = [(branch, of_select(branch, facts)) for branch in relation.branches()]
+    result = Facts(has_rows=any(own.has_rows for _, own in branches))
+    for place, name in enumerate(relation.columns):
+        of_branches = [(own, branch.named_selects[place]) for branch, own in branches]
+        if all(column in own.known for own, column in of_branches):
+            result.known.add(name)
+        if all(column in own.positive for own, column in of_branches):
+            result.positive.add(name)
+        if all(column in own.doubles for own, column in of_branches):
+            result.doubles.add(name)
+        first, *others = [own.constants.get(column) for own, column in of_branches]
+        if first is not None and all(other == first for other in others):
+            result.constants[name] = first
+        if all(column in own.at_most for own, column in of_branches):
+            result.at_most[name] = max(own.at_most[column] for own, column in of_branches)
+    return result
+
+
 def of_select(select: exp.Select, facts: AllFacts) -> Facts:
     """Find the facts about the rows of a SELECT from those about the relations that it reads."""
     inside = Inside(select, facts)
-    result = Facts()
-    is_outer = any(join.side for join in joins_of(select))
+    result, limits = Facts(), limits_of(select)
     for name, value in values_of(select).items():
         if inside.is_known(value):
             result.known.add(name)
@@ -69,10 +96,16 @@ def of_select(select: exp.Select, facts: AllFacts) -> Facts:
             result.positive.add(name)
         if inside.is_double(value):
             result.doubles.add(name)
-        if isinstance(value, exp.Column) and value.table in inside.facts and not is_outer:
-            value = inside.facts[value.table].constants.get(value.name, value)
+        limit = limits.get(value)
+        if isinstance(value, exp.Column) and not is_outer(select, value.table):
+            source = inside.facts.get(value.table, _NOTHING)
+            limit = limit or source.at_most.get(value.name)
+            value = source.constants.get(value.name, value)
         if isinstance(value, exp.Literal):
             result.constants[name] = value
+            limit = None if value.is_string else float(value.name)
+        if limit is not None:
+            result.at_most[name] = limit
     result.one_row = _has_one_row(select, facts)
     result.has_rows = result.one_row or _has_rows(select, facts)
     result.numbers = _numbers(select, facts)
@@ -80,6 +113,19 @@ def of_select(select: exp.Select, facts: AllFacts) -> Facts:
     result.positive |= result.numbers.keys()
     result.unique = [*_unique(select, facts), *(frozenset([name]) for name in result.numbers)]
     return result
+
+
+def limits_of(select: exp.Select) -> dict[exp.Expr, float]:
+    """Return the columns that WHERE compares with a number by <=, and these numbers."""
+    where = select.args.get("where")
+    return {
+        part.this: float(part.expression.name)
+        for part in parts_of(where.this if where is not None else None)
+        if isinstance(part, exp.LTE)
+        and isinstance(part.this, exp.Column)
+        and isinstance(part.expression, exp.Literal)
+        and not part.expression.is_string
+    }
 
 
 def _numbers(select: exp.Select, facts: AllFacts) -> dict[str, int]:
@@ -101,14 +147,18 @@ def _numbers(select: exp.Select, facts: AllFacts) -> dict[str, int]:
     return numbers
 
 
+def _first_of_series(value: exp.Expr) -> exp.Expr | None:
+    """Return m of unnest(generate_series(m, n)); None: it is something else."""
+    is_series = isinstance(value, exp.Explode) and isinstance(value.this, exp.GenerateSeries)
+    return value.this.args["start"] if is_series and not value.this.args.get("step") else None
+
+
 def _last_of_series(value: exp.Expr) -> int | None:
     """Return n of unnest(generate_series(1, n)), if it is a literal."""
-    series = value.find(exp.GenerateSeries)
-    if not isinstance(value, exp.Explode) or value.this is not series or series is None:
+    if _first_of_series(value) != exp.Literal.number(1):
         return None
-    first, last = series.args["start"], series.args["end"]
-    is_literal = isinstance(last, exp.Literal) and last.name.isdigit()
-    return int(last.name) if first == exp.Literal.number(1) and is_literal else None
+    last = value.this.args["end"]
+    return int(last.name) if isinstance(last, exp.Literal) and last.name.isdigit() else None
 
 
 def is_number_found(join: exp.Join, select: exp.Select, facts: AllFacts) -> bool:
@@ -258,6 +308,11 @@ class Inside:
         node = node.unnest()
         if isinstance(node, exp.Literal | exp.Count | exp.RowNumber | exp.Rank | exp.Boolean):
             return True
+        if isinstance(node, exp.Select):  # a query in brackets
+            own = of_select(node, self.all)
+            return own.one_row and node.expressions[0].alias_or_name in own.known
+        if _first_of_series(node) is not None:
+            return True
         if isinstance(node, exp.Column):
             if node.table in self.outer:
                 return False
@@ -312,6 +367,8 @@ class Inside:
         if isinstance(node, exp.Window):
             if isinstance(node.this, exp.Sum | exp.Max | exp.Min):
                 return self.is_positive(node.this.this)
+            if isinstance(node.this, exp.Count):  # of the row itself, at least
+                return isinstance(node.this.this, exp.Star) and node.args.get("spec") is None
             return isinstance(node.this, exp.RowNumber | exp.Rank | exp.DenseRank)
         if isinstance(node, exp.RowNumber | exp.Rank | exp.DenseRank):
             return True
@@ -321,6 +378,8 @@ class Inside:
         if isinstance(node, exp.Select):  # a query in brackets
             value = node.expressions[0].unalias()
             return len(node.expressions) == 1 and Inside(node, self.all).is_positive(value)
+        if (first := _first_of_series(node)) is not None:
+            return self.is_positive(first)
         if isinstance(node, exp.Sum | exp.Max | exp.Min | exp.Avg | exp.Sqrt):
             return self.is_positive(_only_value(node.this))
         if isinstance(node, exp.Cast) and node.to.this == exp.DType.DOUBLE:

@@ -1,14 +1,19 @@
-"""Move conditions on a rank before the windows that count up to this rank."""
+"""Conditions on ranks: each once, and before the windows that count up to the rank."""
 
 from __future__ import annotations
 
+import math
+
 from sqlglot import exp
 
+from sqlmetrics.sql.simplify.facts import Facts, limits_of
 from sqlmetrics.sql.simplify.relations import (
+    Relation,
     alias_of,
     is_grouped,
     is_outer,
     parts_of,
+    relation_name,
     select_around,
     tables_of,
     values_of,
@@ -19,6 +24,31 @@ from sqlmetrics.sql.trees import find_all
 # functions that look only at rows up to their own, if their window has an order and no frame
 _UP_TO_A_ROW = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Sum, exp.Count, exp.Min, exp.Max)
 _OF_ALL_ROWS = ("group", "distinct", "having", "qualify", "order", "limit", "offset")
+
+
+def drop_held(relation: Relation, statement: Statement) -> None:
+    """Drop `rank <= k` where no row that is read has a higher rank."""
+    for select in find_all(relation.tree, exp.Select):
+        where = select.args.get("where")
+        if where is None:
+            continue
+        most = {
+            alias_of(table): statement.facts.get(relation_name(table), Facts()).at_most
+            for table in tables_of(select)
+            if not is_outer(select, alias_of(table))
+        }
+        held = {
+            column
+            for column, limit in limits_of(select).items()
+            if most.get(column.table, {}).get(column.name, math.inf) <= limit
+        }
+        left = [
+            part
+            for part in parts_of(where.this)
+            if not (isinstance(part, exp.LTE) and part.this in held)
+        ]
+        if held:
+            select.set("where", exp.Where(this=exp.and_(*left, copy=False)) if left else None)
 
 
 def move_before_windows(statement: Statement) -> None:

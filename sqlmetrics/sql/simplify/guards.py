@@ -98,7 +98,7 @@ def _folded(node: exp.Binary) -> exp.Expr:
 
 
 def _decided(node: exp.Binary) -> exp.Expr:
-    """Decide comparisons of two numbers, and drop the decided sides of AND and OR."""
+    """Decide comparisons of two literals, and drop the decided sides of AND and OR."""
     left, right = node.this, node.expression
     if isinstance(node, exp.And | exp.Or):
         neutral = exp.true() if isinstance(node, exp.And) else exp.false()
@@ -109,6 +109,8 @@ def _decided(node: exp.Binary) -> exp.Expr:
     if isinstance(node, exp.Is):
         is_null = isinstance(right, exp.Null) and isinstance(left, exp.Literal)
         return exp.false() if is_null else node
+    if isinstance(node, exp.EQ) and isinstance(left, exp.Literal) and left == right:
+        return exp.true()
     if _is_whole_number(left) and _is_whole_number(right):
         a, b = int(left.name), int(right.name)
         return exp.true() if (a == b if isinstance(node, exp.EQ) else a <= b) else exp.false()
@@ -167,7 +169,23 @@ def of_no_rows(value: exp.Expr, given: exp.Expr | None = None) -> exp.Expr | Non
         return exp.null() if first == second else first
     if isinstance(value, exp.Cast | exp.Sqrt):
         return of_no_rows(value.this, given)
+    if isinstance(value, exp.Case) and value.args.get("this") is None:
+        return _of_case(value, given)
     return None
+
+
+def _of_case(case: exp.Case, given: exp.Expr | None) -> exp.Expr | None:
+    """Compute CASE WHEN condition THEN value ELSE default END of no rows, if no row means no."""
+    (first, *others), default = case.args["ifs"], case.args.get("default") or exp.null()
+    is_default = not others and any(_is_unmet(part, given) for part in parts_of(first.this))
+    return of_no_rows(default, given) if is_default else None
+
+
+def _is_unmet(condition: exp.Expr, given: exp.Expr | None) -> bool:
+    """Does `count(*) > 1` or `sum(x) > 0` fail because there are no rows?"""
+    if not isinstance(condition, exp.GT) or not _is_whole_number(condition.expression):
+        return False
+    return of_no_rows(condition.this, given) in (exp.null(), exp.Literal.number(0))
 
 
 def _of_sides(value: exp.Binary, left: exp.Expr | None, right: exp.Expr | None) -> exp.Expr | None:

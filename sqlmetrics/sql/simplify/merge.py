@@ -184,7 +184,8 @@ def _may_stand_in(inner: exp.Select, outer: exp.Select, table: exp.Table) -> boo
     if len(tables_of(outer)) == 1:
         return _has_only(inner, _JOINED)
     first = outer.args["from_"].this is table
-    return _has_only(inner, (*_PLAIN, "joins") if first else _PLAIN)
+    kept = _PLAIN if _is_outer_joined(outer, table) or is_correlated(inner) else _FILTERED
+    return _has_only(inner, (*kept, "joins") if first else kept)
 
 
 def _reads_relation(select: exp.Select) -> bool:

@@ -17,7 +17,6 @@ from sqlmetrics.sql.simplify.relations import (
     tables_of,
     values_of,
 )
-from sqlmetrics.sql.trees import find_all
 
 # columns of one relation, in order
 _Columns = tuple[str, tuple[str, ...]]
@@ -31,7 +30,7 @@ class Origins:
             relation.name: relation.select for relation in relations if relation.select is not None
         }
         self.unions: Mapping[str, Sequence[exp.Select]] = {
-            relation.name: relation.branches() for relation in relations if _is_union(relation)
+            relation.name: relation.branches() for relation in relations if relation.is_union
         }
 
     def is_found(self, select: exp.Select, join: exp.Join) -> bool:
@@ -134,16 +133,6 @@ def _is_product(select: exp.Select) -> bool:
     return len(tables_of(select)) == 2 and not (
         any(select.args.get(part) for part in parts)
         or any(join.kind != "CROSS" for join in joins_of(select))
-    )
-
-
-def _is_union(relation: Relation) -> bool:
-    """Is a relation made of SELECTs whose rows UNION puts together by the places of columns?"""
-    if relation.is_fixed or relation.alias_columns or isinstance(relation.tree, exp.Select):
-        return False
-    return all(
-        isinstance(part, exp.Union) and not part.args.get("by_name")
-        for part in find_all(relation.tree, exp.SetOperation, stops=(exp.Select,))
     )
 
 

@@ -52,6 +52,16 @@ class Relation:
         fixed = self.is_fixed or self.alias_columns
         return self.tree if isinstance(self.tree, exp.Select) and not fixed else None
 
+    @property
+    def is_union(self) -> bool:
+        """Is it made of SELECTs whose rows UNION puts together by the places of columns?"""
+        if self.is_fixed or self.alias_columns or isinstance(self.tree, exp.Select):
+            return False
+        return all(
+            isinstance(part, exp.Union) and not part.args.get("by_name")
+            for part in find_all(self.tree, exp.SetOperation, stops=(exp.Select,))
+        )
+
     def branches(self) -> list[exp.Select]:
         """Return the SELECTs that a UNION puts together, or the only one."""
         return branches_of(self.tree)

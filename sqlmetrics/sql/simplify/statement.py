@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from sqlmetrics.sql.simplify.facts import HAS_ROWS, Facts, of_select
+from sqlmetrics.sql.simplify.facts import HAS_ROWS, Facts, of_relation
 from sqlmetrics.sql.simplify.origins import Origins
 from sqlmetrics.sql.simplify.relations import Relation, relation_name
 from sqlmetrics.sql.trees import find_all
@@ -91,7 +91,6 @@ class Statement:
                         self._done.add((simplify, version))
                     version = new
             if version not in self._facts:
-                select = relation.select
-                self._facts[version] = Facts() if select is None else of_select(select, self.facts)
+                self._facts[version] = of_relation(relation, self.facts)
             self.facts[relation.name] = self._facts[version]
             self._versions[relation.name] = version
