@@ -408,7 +408,7 @@ md5('{{ seed }}:' || {{ user }})
 {#- The end of a text about the users of the stage surveyed_users, unless these are all users. -#}
 {%- macro of_surveyed_users() -%}
 CASE
-        WHEN (SELECT count(*) FROM interaction_profile) > 10000 THEN ' of 10,000 users'
+        WHEN (SELECT count(*) FROM interaction_profile) > 2000 THEN ' of 2,000 users'
         ELSE ''
     END
 {%- endmacro -%}

@@ -1,5 +1,6 @@
 """`check`: every finding on tables that have it, none on good tables, and all of them at once."""
 
+import re
 import warnings
 from math import log2
 from typing import Any
@@ -1021,25 +1022,25 @@ def test_popular_neighbours_and_text_ids_are_not_shifted() -> None:
 
 
 def test_shifted_ids_of_many_users_are_found_among_some() -> None:
-    users = range(10_001)
+    users = range(2_001)
     tables = {
         "recommendations": lists(*((user, 10 * user, 0.9) for user in users)),
-        "interactions": pairs(*((user, 10 * user + 1) for user in users), (1, 10)),
+        "interactions": pairs(*((user, 10 * user + 1) for user in users), (1, 10), (2, 20)),
     }
     finding = found({**tables, "history": None, "users": None})["recommendations_shifted_ids"]
-    assert finding.n == 10_000
-    assert "1 recommended row of 10,000 users is in the interactions" in finding.text
+    assert finding.n == 2_000
+    assert re.search("[12] recommended rows? of 2,000 users (is|are) in the int", finding.text)
 
 
 def test_ties_of_many_users_are_counted_among_some() -> None:
-    users = range(10_001)
+    users = range(2_001)
     tables = {
         "recommendations": lists(*((user, item, 0.5) for user in users for item in (1, 2))),
         "interactions": pairs(*((user, 2) for user in users)),
     }
     finding = found({**tables, "history": None, "users": None})["recommendations_ties_decide"]
-    assert finding.n == 10_000
-    assert "up to 10,000 lists of 10,000 users have relevant and other items" in finding.text
+    assert finding.n == 2_000
+    assert "up to 2,000 lists of 2,000 users have relevant and other items" in finding.text
 
 
 def test_popular_items_without_those_of_the_user_are_not_shifted() -> None:

@@ -31,9 +31,7 @@ def simplify(relations: list[Relation], using: bool = True) -> list[Relation]:
         columns.drop_unread(statement)
         statement.each(joins.drop_unread)
         merge.drop_constant_rows(statement)
-        statement.each(
-            constants.fold, filters.drop_held, guards.drop, grouping.ungroup_single_rows
-        )
+        statement.each(constants.fold, filters.drop_held, guards.drop, grouping.ungroup_single_rows)
         guards.drop_inner_defaults(statement)
         constants.ungroup(statement)
         merge.merge(statement)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -161,14 +162,13 @@ def _last_of_series(value: exp.Expr) -> int | None:
     return int(last.name) if isinstance(last, exp.Literal) and last.name.isdigit() else None
 
 
-def is_number_found(join: exp.Join, select: exp.Select, facts: AllFacts) -> bool:
+def _is_number_found(join: exp.Join, inside: Inside, facts: AllFacts) -> bool:
     """Does a join look up a number that is always there, such as least(10, n)?"""
     numbers, condition = _facts_of(join.this, facts).numbers, join.args.get("on")
     sides = equal_sides(condition, alias_of(join.this)) if numbers and condition else None
     if sides is None or not isinstance(sides[1], exp.Least):
         return False
     last, number = sides[1].this, sides[1].expressions[0]
-    inside = Inside(select, facts, looks_up=False)
     return (
         inside.is_known(number)
         and inside.is_positive(number)
@@ -274,23 +274,17 @@ class Inside:
     considered that always find a row?
     """
 
-    def __init__(
-        self,
-        select: exp.Select,
-        facts: AllFacts,
-        given: exp.Expr | None = None,
-        looks_up: bool = True,
-    ) -> None:
-        self.given = given
+    def __init__(self, select: exp.Select, facts: AllFacts, looks_up: bool = True) -> None:
+        self.given: exp.Expr | None = None
         self.all = facts
         self.has_groups = select.args.get("group") is not None
         self.has_rows = self.has_groups or _has_rows(select, facts)
         self.facts = {alias_of(table): _facts_of(table, facts) for table in tables_of(select)}
-        self.outer = {
-            alias_of(join.this)
-            for join in joins_of(select)
-            if join.side == "LEFT" and not (looks_up and is_number_found(join, select, facts))
-        }
+        left = [join for join in joins_of(select) if join.side == "LEFT"]
+        if looks_up and left:
+            plain = Inside(select, facts, looks_up=False)
+            left = [join for join in left if not _is_number_found(join, plain, facts)]
+        self.outer = {alias_of(join.this) for join in left}
         if any(join.side in ("RIGHT", "FULL") for join in joins_of(select)):
             self.outer = set(self.facts)
         self.equal = {
@@ -302,6 +296,12 @@ class Inside:
             for side in (part.this, part.expression)
             if isinstance(side, exp.Column)
         }
+
+    def where(self, given: exp.Expr) -> Inside:
+        """Return the same facts under a condition."""
+        other = copy.copy(self)
+        other.given = given
+        return other
 
     def is_known(self, node: exp.Expr) -> bool:
         """Is a value never NULL?"""

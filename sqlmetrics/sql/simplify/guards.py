@@ -78,7 +78,7 @@ def _simplified(node: exp.Expr, select: exp.Select, inside: Inside, facts: AllFa
             true: exp.Expr = first.args["true"]
             return true
     if isinstance(node, exp.Case):
-        node = _without_first_hit(node, select, facts)
+        node = _without_first_hit(node, inside)
     if isinstance(node, exp.Case):
         return _default_of_missing(node, select, facts)
     return node
@@ -121,7 +121,7 @@ def _is_whole_number(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit()
 
 
-def _without_first_hit(case: exp.Case, select: exp.Select, facts: AllFacts) -> exp.Expr:
+def _without_first_hit(case: exp.Case, inside: Inside) -> exp.Expr:
     """Simplify CASE WHEN min(rank) <= k THEN value ELSE default END.
 
     Its value sees only rows with rank <= k. Where it is the default without such rows anyway, the
@@ -137,7 +137,7 @@ def _without_first_hit(case: exp.Case, select: exp.Select, facts: AllFacts) -> e
     empty = of_no_rows(value, given)
     if empty == default:
         return value  # type: ignore[no-any-return]
-    if isinstance(empty, exp.Null) and Inside(select, facts, given).is_known(value):
+    if isinstance(empty, exp.Null) and inside.where(given).is_known(value):
         return exp.Coalesce(this=value, expressions=[default])
     return case
 

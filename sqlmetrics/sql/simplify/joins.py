@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
@@ -28,9 +29,13 @@ from sqlmetrics.sql.trees import find_all
 def drop_unread(relation: Relation, statement: Statement) -> None:
     """Drop joins that neither filter nor repeat rows and add no column that is read."""
     for select in relation.branches():
+        read: Counter[str] | None = None
         for join in joins_of(select):
-            if _changes_nothing(select, join, statement):
-                drop_join(select, join)
+            if _keeps_rows(select, join, statement):
+                read = _n_read(select) if read is None else read
+                if not _is_read(alias_of(join.this), join, read):
+                    drop_join(select, join)
+                    read = None
         _drop_first(select, statement)
 
 
@@ -41,32 +46,34 @@ def _drop_first(select: exp.Select, statement: Statement) -> None:
         return
     first = tables_of(select)[0]
     own = statement.facts.get(relation_name(first))
-    if own is not None and own.one_row and not _is_read(select, alias_of(first), first):
+    if own is not None and own.one_row and not _is_read(alias_of(first), first, _n_read(select)):
         select.args["from_"].set("this", joins[0].this)
         select.set("joins", joins[1:])
 
 
-def _changes_nothing(select: exp.Select, join: exp.Join, statement: Statement) -> bool:
+def _keeps_rows(select: exp.Select, join: exp.Join, statement: Statement) -> bool:
     if not isinstance(join.this, exp.Table):
         return False
     if join.kind == "CROSS":
         table = statement.facts.get(relation_name(join.this))
-        same_rows = table is not None and table.one_row
-    else:
-        same_rows = (
-            join.args.get("on") is not None
-            and is_lookup(join, statement.facts)
-            and (join.side == "LEFT" or statement.origins.is_found(select, join))
-        )
-    return same_rows and not _is_read(select, alias_of(join.this), join)
-
-
-def _is_read(select: exp.Select, alias: str, join: exp.Expr) -> bool:
-    """Does a SELECT read a column of a joined table, but for the condition of the join?"""
-    return any(
-        column.table == alias or (not column.table and not is_of_result(column, select))
-        for column in columns_in(select, without=[join])
+        return table is not None and table.one_row
+    return (
+        join.args.get("on") is not None
+        and is_lookup(join, statement.facts)
+        and (join.side == "LEFT" or statement.origins.is_found(select, join))
     )
+
+
+def _n_read(select: exp.Select) -> Counter[str]:
+    """Count the columns in a SELECT by the aliases of their tables; "" are those without one."""
+    columns = columns_in(select)
+    return Counter(one.table for one in columns if one.table or not is_of_result(one, select))
+
+
+def _is_read(alias: str, join: exp.Expr, n_read: Counter[str]) -> bool:
+    """Does a SELECT read a column of a joined table, but for the condition of the join?"""
+    n_own = sum(column.table in (alias, "") for column in columns_in(join))
+    return n_read[alias] + n_read[""] > n_own
 
 
 def spell_using(relations: Sequence[Relation]) -> None:

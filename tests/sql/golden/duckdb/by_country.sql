@@ -138,9 +138,7 @@ WITH recommendations AS (
     GROUP BY model
 ), per_model AS (
     -- one row per model, one column per metric and cutoff
-    SELECT
-        population AS model,
-        CASE WHEN exposure_values.model IS NULL THEN 0 ELSE coverage_at_10 END AS coverage_at_10
+    SELECT population AS model, coalesce(coverage_at_10, 0) AS coverage_at_10
     FROM populations_by_user
     LEFT JOIN exposure_values ON exposure_values.model = population
 ), summary_rows AS (

@@ -67,7 +67,6 @@ WITH recommendations AS (
             0
         ) AS kendall_tau_at_10
     FROM matched_pairs
-    WHERE rank <= 10
     GROUP BY model, user_id
 ), per_user AS (
     -- one row per user, one column per metric and cutoff
@@ -88,7 +87,7 @@ WITH recommendations AS (
     SELECT item_id, count(*) AS n_users FROM seen GROUP BY item_id
 ), listed_popularity AS (
     -- one row per recommended item, with the number of users in the history who have it
-    SELECT model, user_id, rank, coalesce(n_users, 0) AS n_users, n_rows AS n_recommended
+    SELECT model, user_id, coalesce(n_users, 0) AS n_users, n_rows AS n_recommended
     FROM ranked
     INNER JOIN recommendation_profile USING (model, user_id)
     LEFT JOIN item_popularity USING (item_id)
@@ -101,18 +100,12 @@ WITH recommendations AS (
             count(*) * log2((SELECT n_users FROM history_users)) - sum(log2(greatest(n_users, 1)))
         ) / least(10, max(n_recommended)) AS surprisal_at_10
     FROM listed_popularity
-    WHERE rank <= 10
     GROUP BY model, user_id
 ), per_user_2 AS (
     -- one row per user, one column per metric and cutoff
-    SELECT
-        recommendation_profile.model, recommendation_profile.user_id,
-        CASE WHEN listed_popularity_values.user_id IS NULL THEN 0 ELSE surprisal_at_10 END
-            AS surprisal_at_10
+    SELECT model, user_id, coalesce(surprisal_at_10, 0) AS surprisal_at_10
     FROM recommendation_profile
-    LEFT JOIN listed_popularity_values
-        ON listed_popularity_values.model = recommendation_profile.model
-        AND listed_popularity_values.user_id = recommendation_profile.user_id
+    LEFT JOIN listed_popularity_values USING (model, user_id)
 ), audiences AS (
     -- one row per user and audience
     SELECT model, user_id

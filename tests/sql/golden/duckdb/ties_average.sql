@@ -28,7 +28,7 @@ WITH recommendations AS (
     FROM ranked
 ), hits AS (
     -- one row per hit and rank that it can have
-    SELECT model, user_id, places.rank, 1 / nullif(tied.n_tied, 0) AS rank_share, n_relevant
+    SELECT model, user_id, places.rank, 1 / tied.n_tied AS rank_share, n_relevant
     FROM tied
     INNER JOIN relevant USING (user_id, item_id)
     INNER JOIN tied AS places USING (model, user_id, score)
