@@ -40,7 +40,8 @@ def drop_held(relation: Relation, statement: Statement) -> None:
         held = {
             column
             for column, limit in limits_of(select).items()
-            if most.get(column.table, {}).get(column.name, math.inf) <= limit
+            if isinstance(column, exp.Column)
+            and most.get(column.table, {}).get(column.name, math.inf) <= limit
         }
         left = [
             part
