@@ -20,6 +20,7 @@ import sqlmetrics as sm
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.report.figures import KINDS
 from sqlmetrics.sql.dialects import DIALECTS
+from sqlmetrics.tables.schema import COLUMNS
 from tests.support.pages import shell_blocks, shell_output
 from tests.support.paths import EXAMPLES, ROOT, TESTS
 
@@ -206,3 +207,11 @@ def test_the_readme_counts_the_releases() -> None:
     stored = [*(TESTS / "references").glob("*.json")]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"the numbers of {len(stored)} releases of other libraries" in readme
+
+
+def test_the_page_of_tables_has_every_column() -> None:
+    page = (DOCS / "reference" / "tables.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
+    of_page = {row[1].strip(" `"): " ".join(re.findall("`(.*?)`", row[3])) for row in rows}
+    found = {table: {*re.findall(r"\w+", names)} - {"user_id"} for table, names in of_page.items()}
+    assert found == {table: {*one, *other} for table, (one, other) in COLUMNS.items()}
