@@ -421,7 +421,7 @@ class Evaluator(OnSession):
         Returns: the report; `save(path)` writes the page, and notebooks display it.
 
         Raises:
-            UsageError: see `compare`; or there are several conventions, or the engine is Spark.
+            UsageError: see `compare`; or several conventions, or another engine than DuckDB.
         """
         from sqlmetrics.report.analysis import Question
         from sqlmetrics.run.reporting import report

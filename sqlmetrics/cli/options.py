@@ -114,7 +114,7 @@ def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 templates_option = _definition(
-    "--templates", multiple=True, metavar="DIR", help="Directory with your own metrics."
+    "--templates", multiple=True, metavar="DIR", help="Directory with your own templates."
 )
 
 set_option = _definition(
@@ -276,7 +276,7 @@ check_option = _check(
     "--check/--no-check",
     default=None,
     help="Show the warnings of sqlmetrics check with the result; default: --check for up to ten "
-    "million recommendations.",
+    "million recommendations in DuckDB.",
 )
 
 gate_options = _options(

@@ -96,7 +96,7 @@ def walks(
 def steps_between(planner: Planner, start: MetricCall, end: MetricCall) -> list[Step]:
     """Change the settings of one call into those of another, one at a time.
 
-    Settings change in the order of the catalogue: audience, relevance and order of lists, then the
+    Settings change in the order of the catalogue: audience, order of lists, relevance, then the
     metric's own settings. A setting that is not valid yet is changed later. Settings that the
     metric does not read are not steps, and neither is the rejection of rows that the other end
     accepts.

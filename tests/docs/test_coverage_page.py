@@ -59,3 +59,11 @@ def test_calls_of_the_matrix_exist() -> None:
     definitions = Definitions.load(Catalog.load(), "standard", None, {})
     requests = definitions.requests(definitions.specs(calls, 10))
     assert len({request.metric.name for request in requests}) > 100
+
+
+def test_the_matrix_says_how_many_rows_it_has() -> None:
+    rows = [line.split("|") for line in OF_OTHER_SYSTEMS.splitlines() if line[:2] == "| "][2:]
+    rows = [row for row in rows if "**" not in row[1]]
+    with_calls = [row for row in rows if "`" in row[3]]
+    assert f"\n{len(rows)} metrics of " in OF_OTHER_SYSTEMS
+    assert f": {len(with_calls)} rows have one." in OF_OTHER_SYSTEMS

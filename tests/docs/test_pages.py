@@ -16,11 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+import sqlmetrics as sm
 from sqlmetrics.cli.commands import main as cli
 from sqlmetrics.report.figures import KINDS
 from sqlmetrics.sql.dialects import DIALECTS
+from sqlmetrics.tables.schema import COLUMNS
 from tests.support.pages import shell_blocks, shell_output
-from tests.support.paths import EXAMPLES, ROOT
+from tests.support.paths import EXAMPLES, ROOT, TESTS
 
 DOCS = ROOT / "docs"
 COMMAND_LINE = (DOCS / "how-to" / "command-line.md").read_text(encoding="utf-8")
@@ -134,6 +136,7 @@ def test_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 PAGES = sorted(DOCS.rglob("*.md"))
+TEXTS = [*ROOT.glob("*.md"), *PAGES, *EXAMPLES.rglob("*.md")]
 
 
 def test_every_page_is_in_the_navigation_and_in_the_index_of_its_folder() -> None:
@@ -171,7 +174,7 @@ def anchors(page: Path) -> set[str]:
 
 def test_links_lead_somewhere() -> None:
     wrong = []
-    for page in [ROOT / "README.md", *PAGES]:
+    for page in TEXTS:
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         for target in re.findall(r"\]\(([^)\s]+)\)", text):
             if "://" in target:
@@ -181,3 +184,34 @@ def test_links_lead_somewhere() -> None:
             if not linked.exists() or (anchor and anchor not in anchors(linked)):
                 wrong.append(f"{page.relative_to(ROOT)}: {target}")
     assert wrong == []
+
+
+def test_named_files_are_there() -> None:
+    """Paths of the repository, or of a package; NAME stands for any."""
+    roots, wrong = (ROOT, ROOT / "sqlmetrics"), []
+    for page in TEXTS:
+        for path in re.findall(r"`(\w+(?:/[\w.-]+)+)`", page.read_text(encoding="utf-8")):
+            there = [root for root in roots if (root / path.partition("/")[0]).is_dir()]
+            if "NAME" not in path and there and not any((root / path).exists() for root in there):
+                wrong.append(f"{page.relative_to(ROOT)}: {path}")
+    assert wrong == []
+
+
+def test_the_page_on_python_has_every_public_name() -> None:
+    page = (DOCS / "reference" / "python-api.md").read_text(encoding="utf-8")
+    assert {*sm.__all__} - {"__version__"} <= {*re.findall(r"^::: \S+\.(\w+)$", page, re.M)}
+
+
+def test_the_readme_counts_the_releases() -> None:
+    """Those whose numbers tests/peers/test_references.py compares."""
+    stored = [*(TESTS / "references").glob("*.json")]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"the numbers of {len(stored)} releases of other libraries" in readme
+
+
+def test_the_page_of_tables_has_every_column() -> None:
+    page = (DOCS / "reference" / "tables.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
+    of_page = {row[1].strip(" `"): " ".join(re.findall("`(.*?)`", row[3])) for row in rows}
+    found = {table: {*re.findall(r"\w+", names)} - {"user_id"} for table, names in of_page.items()}
+    assert found == {table: {*one, *other} for table, (one, other) in COLUMNS.items()}
