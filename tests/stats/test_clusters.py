@@ -1,7 +1,7 @@
 """Clusters: intervals and tests for lists whose values depend on each other.
 
 Oracles: numbers worked exactly, the formula in fractions over the values that `per_user` returns,
-statsmodels, tea-tasting, and, for resamples, the same values with one list per cluster, whose draws
+tea-tasting, and, for resamples, the same values with one list per cluster, whose draws
 are those of the clusters.
 """
 
@@ -222,28 +222,6 @@ def test_comparisons_of_clusters_are_those_of_the_formula(given_metric: Path) ->
         assert_allclose(numbers, [value, *interval(value, error, n)], rtol=1e-9, atol=1e-12)
         p = 2 * scipy.stats.t.sf(abs(value / error), n - 1) if n > 1 else np.nan
         assert_allclose(row["p_value"], p, rtol=1e-9)
-
-
-def test_statsmodels_finds_the_same_errors(given_metric: Path) -> None:
-    import statsmodels.api as statsmodels  # takes a second
-
-    known = world(4)
-    with Evaluator(**known, templates=given_metric) as evaluator:
-        values = evaluator.per_user("given").merge(known["users"])
-        found = evaluator.evaluate(CALLS, cluster="household")
-    for row in found.to_dict("records"):
-        own = values[values["model"] == row["model"]]
-        ones, weights = np.ones(len(own)), own["weight"].to_numpy(float)
-        model = (
-            statsmodels.WLS(own["given"].to_numpy(), ones, weights=weights)
-            if "weighted" in row["metric"]
-            else statsmodels.OLS(own["given"].to_numpy(), ones)
-        )
-        # its correction is G / (G - 1) · (N - 1) / (N - K), and K is 1
-        fit = model.fit(cov_type="cluster", cov_kwds={"groups": own["household"]}, use_t=True)
-        low, high = fit.conf_int()[0]
-        numbers = [row["value"], row["ci_low"], row["ci_high"]]
-        assert_allclose(numbers, [fit.params[0], low, high], rtol=1e-10)
 
 
 def test_tea_tasting_finds_the_same_errors(given_metric: Path) -> None:
