@@ -46,6 +46,7 @@ RATINGS = "".join(f"{user}\t{6 + user}\t{1 + user % 5}\t{{}}\n" for user in rang
 NAMES = ["user_id", "item_id", "rating", "timestamp"]
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -55,11 +56,8 @@ NAMES = ["user_id", "item_id", "rating", "timestamp"]
         ("1 10 5 880000000\n", "its fourth column has times"),
     ],
 )
-def test_ratings_without_a_header_are_no_qrels(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, why: str
-) -> None:
+def test_ratings_without_a_header_are_no_qrels(text: str, why: str) -> None:
     """The rating became the item, and the time the relevance."""
-    monkeypatch.chdir(tmp_path)
     for name in ("u.data", "ratings.txt", "u1"):
         Path(name).write_text(text)
         told = rf"{name} has no header, and is not .*{why}"
