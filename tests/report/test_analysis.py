@@ -17,6 +17,7 @@ from sqlmetrics.report.figures import KINDS
 from sqlmetrics.report.figures.users import N_BINS
 from tests.support.calls import studied
 from tests.support.evaluators import Evaluator
+from tests.support.frames import same
 from tests.support.paths import DATA
 from tests.support.reports import (
     FAIR,
@@ -28,7 +29,6 @@ from tests.support.reports import (
     TRUTH,
     USERS,
     K,
-    same,
 )
 
 
