@@ -589,11 +589,6 @@ def test_one_user_and_one_item() -> None:
     assert result["n_users"].item() == 1
 
 
-def test_integers_of_different_widths_are_one_type() -> None:
-    narrow = R.astype({"user_id": "int8", "item_id": "uint16"})
-    assert evaluate(narrow)["value"].item() == evaluate()["value"].item()
-
-
 def test_ranks_as_whole_floats_are_ranks() -> None:
     assert evaluate(R.astype({"rank": float}))["value"].item() == evaluate()["value"].item()
 

@@ -12,14 +12,6 @@ from tests.support.evaluators import Evaluator
 from tests.support.source_rows import check, ranked, relevant, trec_run, values
 
 
-def test_words_of_trec_files_are_not_replaced(tmp_path: Path) -> None:
-    folder = tmp_path / "line=9"
-    folder.mkdir()
-    (folder / "run").write_text(trec_run(ranked()))
-    (folder / "qrels").write_text(trec_qrels(relevant()))
-    check(values(folder / "run", folder / "qrels"), str)
-
-
 def trec_qrels(rows: list[tuple[Any, Any]], delimiter: str = " ") -> str:
     lines = [[user, 0, item, 1] for user, item in rows]
     lines.append([1, 0, 99, 0])  # judged and not relevant
@@ -27,7 +19,9 @@ def trec_qrels(rows: list[tuple[Any, Any]], delimiter: str = " ") -> str:
 
 
 def test_trec(tmp_path: Path) -> None:
-    for names in (("run", "qrels"), ("a.run", "a.qrels"), ("a.txt", "b.test")):
+    (tmp_path / "line=9").mkdir()  # a word of such files
+    pairs = [("run", "qrels"), ("a.run", "a.qrels"), ("a.txt", "b.test")]
+    for names in [*pairs, ("line=9/run", "line=9/qrels")]:
         for delimiter in (" ", "\t", "  "):
             run, qrels = (tmp_path / name for name in names)
             run.write_text(trec_run(ranked(), delimiter))
