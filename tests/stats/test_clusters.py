@@ -37,26 +37,14 @@ def lists_of(values: Sequence[Any], clusters: Sequence[Any]) -> pd.DataFrame:
     )
 
 
-def oracle(
-    values: Sequence[Any], clusters: Sequence[Any], weights: Sequence[Any] | None = None
-) -> tuple[float, float, int]:
+def oracle(values: Sequence[Any], clusters: Sequence[Any]) -> tuple[float, float, int]:
     """Return the mean, its standard error and the number of clusters, of exact fractions."""
-    known = [
-        (Fraction(value), cluster, Fraction(weight))
-        for value, cluster, weight in zip(
-            values, clusters, weights if weights is not None else [1] * len(values), strict=True
-        )
-        if not pd.isna(value)
-    ]
-    total = sum(weight for _, _, weight in known)
-    mean = sum(weight * value for value, _, weight in known) / total
+    mean = Fraction(sum(map(Fraction, values)), len(values))
     residuals: dict[Any, Fraction] = {}
-    for value, cluster, weight in known:
-        residuals[cluster] = residuals.get(cluster, Fraction(0)) + weight * (value - mean)
+    for value, cluster in zip(values, clusters, strict=True):
+        residuals[cluster] = residuals.get(cluster, Fraction(0)) + Fraction(value) - mean
     n = len(residuals)
-    if n < 2:
-        return float(mean), float("nan"), n
-    variance = Fraction(n, n - 1) * sum(e * e for e in residuals.values()) / total**2
+    variance = Fraction(n, n - 1) * sum(e * e for e in residuals.values()) / len(values) ** 2
     return float(mean), float(variance) ** 0.5, n
 
 
