@@ -97,6 +97,13 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()  # DuckDB names, on the terminal, what is left when the process ends
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a new folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep compiled templates as always, but not where those of the user are."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import re
 from collections.abc import Callable
@@ -82,30 +81,21 @@ DATA_ERRORS: list[Case] = [
      ["recommendations", "knn", "x.parquet"]),
     ("the file of the truth", lambda d: evaluate(R, str(d / "x.parquet")),
      ["interactions", "x.parquet"]),
-    ("a glob without files", lambda d: evaluate(str(d / "*.parquet")), ["no file", "*.parquet"]),
     ("an empty folder", lambda d: evaluate(d), ["recommendations", "folder", "no files"]),
     ("an empty name", lambda _: evaluate(""), ["recommendations", "empty"]),
     ("a name with a NUL", lambda _: evaluate("a\0b"), ["recommendations", "control characters"]),
     ("a name that is too long", lambda _: evaluate("a" * 5000), ["recommendations", "long"]),
     ("an empty Parquet file", lambda d: evaluate(file(d, "a.parquet", b"")),
      ["a.parquet is empty"]),
-    ("an empty CSV file", lambda d: evaluate(csv(d, "")), ["recommendations", "a.csv is empty"]),
     ("CSV called Parquet",
      lambda d: evaluate(csv(d, "user_id,item_id,rank\n1,10,1\n", "a.parquet")),
      ["recommendations", "a.parquet", "Parquet file"]),
     ("Parquet called CSV", lambda d: evaluate(file(d, "a.csv", parquet_bytes(d))),
      ["recommendations", "a.csv", "Parquet file"]),
-    ("half of a Parquet file", lambda d: evaluate(file(d, "a.parquet", parquet_bytes(d)[:200])),
-     ["recommendations", "a.parquet", "cannot be read"]),
     ("a damaged Parquet file",
      lambda d: evaluate(
          file(d, "a.parquet", parquet_bytes(d)[:-90] + b"\0" * 82 + b"\x50\0\0\0PAR1")),
      ["recommendations", "a.parquet", "cannot be read"]),
-    ("no gzip inside", lambda d: evaluate(csv(d, "user_id\n1\n", "a.csv.gz")),
-     ["recommendations", "a.csv.gz", "cannot be read"]),
-    ("half of a gzip file",
-     lambda d: evaluate(file(d, "a.csv.gz", gzip.compress(b"user_id,item_id,rank\n" * 9)[:-20])),
-     ["recommendations", "a.csv.gz"]),
     ("a spreadsheet", lambda d: evaluate(file(d, "a.xlsx", b"PK\x03\x04...")),
      ["recommendations", "a.xlsx is a ZIP archive (also .xlsx", "read it in Python"]),
     ("a file of another format", lambda d: evaluate(csv(d, "user_id item_id\n", "a.txt")),
@@ -117,16 +107,6 @@ DATA_ERRORS: list[Case] = [
     ("files with ids of other types",
      lambda d: evaluate([parquet(d), file(d, "b.parquet", S.assign(rank=1).astype(str))]),
      ["recommendations", "user_id", "b.parquet", "BIGINT", "VARCHAR"]),
-    ("bytes that are no UTF-8",
-     lambda d: evaluate(file(d, "a.csv", "user_id,item_id,rank\n\xe9,x,1\n".encode("latin-1"))),
-     ["recommendations", "a.csv", "utf-8"]),
-    ("lines of different lengths",
-     lambda d: evaluate(csv(d, "user_id,item_id,rank\n" + "1,10,1\n" * 9 + "1,11,2,7,7\n")),
-     ["recommendations", "a.csv", "11"]),
-    ("CSV without names", lambda d: evaluate(csv(d, "1,10,1\n1,11,2\n")),
-     ["recommendations", "a.csv", "'user_id'", "first line"]),
-    ("broken JSON", lambda d: evaluate(csv(d, '{"user_id": 1}\n{"user_id":\n', "a.jsonl")),
-     ["recommendations", "a.jsonl", "line"]),
     ("JSON that breaks late",
      lambda d: evaluate(
          csv(d, '{"user_id": 1, "item_id": 10, "rank": 1}\n' * 30000 + "{x}\n", "a.jsonl")),
@@ -134,12 +114,6 @@ DATA_ERRORS: list[Case] = [
     ("JSON lines without names", lambda d: evaluate(csv(d, "[1, 2]\n[1, 3]\n", "a.jsonl")),
      ["recommendations", "a.jsonl", "user_id"]),
     # ---- TREC
-    ("a TREC run whose score is no number",
-     lambda d: evaluate(csv(d, RUN + "1 Q0 12 3 abc tag\n", "run"), csv(d, QRELS, "qrels")),
-     ["recommendations", "run", "abc"]),
-    ("a TREC run with a short line",
-     lambda d: evaluate(csv(d, RUN + "1 Q0 12\n", "run"), csv(d, QRELS, "qrels")),
-     ["recommendations", "run", "6 columns"]),
     ("qrels as the run", lambda d: evaluate(csv(d, QRELS, "a"), csv(d, QRELS, "b")),
      ["recommendations", "qrels"]),
     ("a run as the qrels", lambda d: evaluate(csv(d, RUN, "a"), csv(d, RUN, "b")),
@@ -156,8 +130,6 @@ DATA_ERRORS: list[Case] = [
     ("a mapped relevance that is not there",
      lambda _: evaluate(columns={"interactions.relevance": "rating"}),
      ["interactions", "'rating'"]),
-    ("neither rank nor score", lambda _: evaluate(R.drop(columns="rank")),
-     ["recommendations", "rank", "score", "columns="]),
     ("neither rank nor score, by a metric that counts hits only",
      lambda _: evaluate(R.drop(columns="rank"), metric="hit_rate"), ["recommendations", "score"]),
     ("order by a score that is not there", lambda _: evaluate(R, settings={"order": "score"}),
@@ -182,9 +154,6 @@ DATA_ERRORS: list[Case] = [
     ("NULL users",
      lambda _: evaluate(R.assign(user_id=pd.array([1, None, 2, 2], dtype="Int64"))),
      ["recommendations", "user_id", "1 of 4 rows", "NULL", "11", "What to do"]),
-    ("NULL items",
-     lambda _: evaluate(R.assign(item_id=pd.array([10, 11, None, 12], dtype="Int64"))),
-     ["recommendations", "item", "1 of 4 rows", "NULL", "What to do"]),
     ("NULL items in the truth",
      lambda _: evaluate(R, I.assign(item_id=pd.array([10, None], dtype="Int64"))),
      ["interactions", "item", "1 of 2 rows", "NULL", "What to do"]),
@@ -194,12 +163,6 @@ DATA_ERRORS: list[Case] = [
      ["1 of 4 rows has a NULL model, user or item", "lost the ids or the column model"]),
     ("NULL users of runs", lambda _: evaluate(R.assign(model="a", run=[1, None, 1, 1])),
      ["1 of 4 rows has a NULL model, run, user or item", "the column model or run"]),
-    ("integers and text", lambda _: evaluate(R, I.astype(str)),
-     ["recommendations and interactions", "user_id", "BIGINT", "VARCHAR", "CAST(user_id"]),
-    ("items of different types", lambda _: evaluate(R.astype({"item_id": str})),
-     ["recommendations and interactions", "item_id", "BIGINT", "VARCHAR"]),
-    ("integers that a NULL made floats", lambda _: evaluate(R.assign(user_id=[1, None, 2, 2])),
-     ["recommendations", "user_id", "DOUBLE", "BIGINT"]),
     ("history of another type", lambda _: evaluate(history=I.astype(str)),
      ["recommendations and history", "user_id"]),
     ("models of different types",
@@ -236,8 +199,6 @@ DATA_ERRORS: list[Case] = [
                         metric="category_coverage@2", columns={"items.category": "genres"}),
      ["items, column category (genres)", "1 of 1 categories with a separator", "separated by ';'",
       "string_split_regex(genres, ' *[;] *') AS category"]),
-    ("no user in common", lambda _: evaluate(R, I.assign(user_id=[7, 8])),
-     ["recommendations: no user in common with interactions", "has 1, 2", "has 7, 8"]),
     ("ids that differ in a blank",
      lambda _: evaluate(R.astype(str).astype({"rank": int}), I.astype(str).map(lambda x: x + " ")),
      ["no user in common", "'1'", "'1 '"]),
@@ -248,15 +209,8 @@ DATA_ERRORS: list[Case] = [
      lambda _: evaluate({"u": ["a"], "v": ["b"]}, {"u": [" a"], "v": [" b"]}),
      ['"a"', '" a"', "blanks"]),
     # ---- scores and relevance
-    ("a score that is NULL", lambda _: evaluate(S.assign(score=[1, None, 2, 3])),
-     ["recommendations", "score", "1 of 4", "NULL", "11", "What to do"]),
-    ("a score that is NaN",
-     lambda _: evaluate(pa.table({**I.to_dict("list"), "score": [1.0, float("nan")]})),
-     ["recommendations", "score", "1 of 2", "nan", "What to do"]),
     ("a score that is infinite", lambda _: evaluate(S.assign(score=[1, -np.inf, 2, np.inf])),
      ["recommendations", "score", "2 of 4", "inf", "What to do"]),
-    ("scores in text", lambda _: evaluate(S.assign(score=list("abcd"))),
-     ["recommendations", "score", "VARCHAR", "not a number"]),
     ("a mapped score in text", lambda _: evaluate(S.assign(s=list("abcd")), columns={"score": "s"}),
      ["recommendations", "score (s)", "VARCHAR"]),
     ("relevance in text", lambda _: evaluate(R, I.assign(relevance=["a", "b"])),
@@ -268,12 +222,8 @@ DATA_ERRORS: list[Case] = [
     ("a threshold without relevance", lambda _: evaluate(settings={"relevant_from": 4}),
      ["interactions", "relevant_from", "relevance"]),
     # ---- ranks
-    ("ranks from 0", lambda _: evaluate(R.assign(rank=[0, 1, 0, 1])),
-     ["recommendations", "rank", "2 of 4", "0", "settings={'rank_gaps': 'close'}"]),
     ("negative ranks", lambda _: evaluate(R.assign(rank=[-1, 1, 1, 2])),
      ["recommendations", "rank", "1 of 4", "-1", "What to do"]),
-    ("broken ranks", lambda _: evaluate(R.assign(rank=[1, 1.5, 1, 2])),
-     ["recommendations", "rank", "1 of 4", "1.5", "whole number"]),
     ("ranks that are NULL", lambda _: evaluate(R.assign(rank=[1, None, 1, 2])),
      ["recommendations", "rank", "1 of 4", "NULL"]),
     ("ranks that are NaN",
@@ -283,14 +233,10 @@ DATA_ERRORS: list[Case] = [
      ["recommendations", "rank", "1 of 4", "inf", "whole number"]),
     ("ranks in text", lambda _: evaluate(R.assign(rank=list("1212"))),
      ["recommendations", "rank", "VARCHAR", "not a number"]),
-    ("ranks that repeat", lambda _: evaluate(R.assign(rank=[1, 1, 1, 2])),
-     ["recommendations", "rank", "1 list", "10", "11", "What to do"]),
     ("ranks that repeat far down",
      lambda _: evaluate(pd.DataFrame(
          {"user_id": 1, "item_id": range(200), "rank": [*range(1, 199), 198, 200]})),
      ["recommendations", "rank", "198", "What to do"]),
-    ("gaps", lambda _: evaluate(R.assign(rank=[1, 3, 1, 2])),
-     ["recommendations", "rank", "1 of 2 lists", "gaps", "3", "settings={'rank_gaps': 'close'}"]),
     ("ranks from 2", lambda _: evaluate(R.assign(rank=[2, 3, 1, 2])),
      ["recommendations", "rank", "1 of 2 lists", "settings={'rank_gaps': 'close'}"]),
     ("a huge rank", lambda _: evaluate(R.assign(rank=[1, 2**62, 1, 2])),
@@ -299,8 +245,6 @@ DATA_ERRORS: list[Case] = [
      lambda _: evaluate(pd.DataFrame({"user_id": 1, "item_id": [1, 2, 3], "rank": [1, 1, 3]})),
      ["recommendations", "rank", "What to do"]),
     # ---- duplicates
-    ("an item twice", lambda _: evaluate(R.assign(item_id=[10, 10, 10, 12])),
-     ["recommendations", "1 of 4 rows", "n_copies", "2", "{'duplicate_recommendations': …}"]),
     ("an item twice, by score", lambda _: evaluate(S.assign(item_id=[10, 10, 10, 12])),
      ["recommendations", "1 of 4 rows", "duplicate_recommendations", "keep", "dedup_then_cut"]),
     ("every row twice", lambda _: evaluate(pd.concat([R, R])),
@@ -308,19 +252,13 @@ DATA_ERRORS: list[Case] = [
     ("two models in one table without a column model",
      lambda _: evaluate(pd.concat([S, S.assign(score=1.0)])),
      ["recommendations", "4 of 8 rows", "model"]),
-    ("an interaction twice", lambda _: evaluate(R, pd.concat([I, I])),
-     ["interactions", "2 of 4 rows", "set", "bag", "{'duplicate_interactions': …}"]),
     ("an item twice in a dict", lambda _: evaluate({1: [10, 10]}),
      ["recommendations", "1 of 2 rows", "duplicate_recommendations"]),
     # ---- nothing there
     ("no rows", lambda _: evaluate(R.iloc[:0]), ["recommendations", "empty"]),
     ("no rows in the truth", lambda _: evaluate(R, I.iloc[:0]), ["interactions", "empty"]),
-    ("only the names of columns", lambda d: evaluate(csv(d, "user_id,item_id,rank\n")),
-     ["recommendations", "a.csv", "empty"]),
     ("a dict without users", lambda _: evaluate(R, {}), ["interactions", "empty"]),
     ("a dict without items", lambda _: evaluate({1: [], 2: []}), ["recommendations", "empty"]),
-    ("a model without rows", lambda _: evaluate({"als": R, "knn": R.iloc[:0]}),
-     ["recommendations", "knn", "empty"]),
     ("a table without rows in a connection",
      lambda _: evaluate("t", connection=connection_with_empty_table()),
      ["recommendations", "empty"]),
@@ -346,10 +284,8 @@ DATA_ERRORS: list[Case] = [
 ]  # fmt: skip
 
 USAGE_ERRORS: list[Case] = [
-    ("k = 0", lambda _: evaluate(metric="mrr@0"), ["k", "positive whole number", "0"]),
     ("k < 0", lambda _: evaluate(k=-1), ["k", "positive whole number", "-1"]),
     ("k = 1.5", lambda _: evaluate(k=1.5), ["k", "positive whole number", "1.5"]),
-    ("k in words", lambda _: evaluate(k="ten"), ["k", "positive whole number", "'ten'"]),
     ("k is None in a list", lambda _: evaluate(k=[5, None]), ["k", "None"]),
     ("k is True", lambda _: evaluate(k=True), ["k", "True"]),
     ("k is NaN", lambda _: evaluate(k=float("nan")), ["k", "nan"]),
@@ -367,16 +303,7 @@ USAGE_ERRORS: list[Case] = [
     ("two metrics in one text", lambda _: evaluate(metric="mrr@1,ndcg@1"), ["'mrr@1,ndcg@1'"]),
     ("a parameter without a name", lambda _: evaluate(metric="ndcg(linear)"), ["name=value"]),
     ("a parameter twice", lambda _: evaluate(metric="ndcg(gain=linear, gain=linear)"), ["twice"]),
-    ("an unknown parameter", lambda _: evaluate(metric="ndcg(gian=linear)"),
-     ["'gian'", "did you mean 'gain'"]),
     ("a parameter of another metric", lambda _: evaluate(metric="mrr(gain=linear)"), ["'gain'"]),
-    ("an unknown value", lambda _: evaluate(metric="ndcg(gain=lineal)"),
-     ["gain", "'lineal'", "binary, linear, exponential", "did you mean 'linear'"]),
-    ("a number out of range", lambda _: evaluate(metric="f_beta(beta=-1)"), ["beta", "'-1'"]),
-    ("an unknown setting", lambda _: evaluate(settings={"tie": "item_asc"}),
-     ["unknown setting 'tie'", "did you mean 'ties'"]),
-    ("an unknown value of a setting", lambda _: evaluate(settings={"ties": "item"}),
-     ["ties", "'item'", "item_asc, item_desc"]),
     ("an unknown value of a metric's setting", lambda _: evaluate(settings={"gain": "foo"}),
      ["gain", "'foo'"]),
     ("a setting of an unknown metric", lambda _: evaluate(settings={"ndgc.gain": "linear"}),
@@ -385,16 +312,11 @@ USAGE_ERRORS: list[Case] = [
      ["'gain'", "mrr"]),
     ("a threshold in words", lambda _: evaluate(settings={"relevant_from": "high"}),
      ["relevant_from", "a number", "'high'"]),
-    ("a threshold that is NaN", lambda _: evaluate(settings={"relevant_from": "nan"}), ["'nan'"]),
     ("settings that are no dict", lambda _: evaluate(settings=["ties=row"]), ["settings", "dict"]),
     ("a setting that has a number as its name", lambda _: evaluate(settings={1: 2}), ["setting"]),
-    ("an unknown convention", lambda _: evaluate(convention="trec-eval"),
-     ["'trec-eval'", "did you mean 'trec_eval'"]),
     ("a convention like no other", lambda _: evaluate(convention="xyz"),
      ["'xyz'; choose one of standard, "]),
     ("a convention file that is not there", lambda _: evaluate(convention="x.toml"), ["x.toml"]),
-    ("a convention that is no TOML", lambda d: evaluate(convention=csv(d, "[", "x.toml")),
-     ["TOML"]),
     ("a convention with an unknown setting",
      lambda d: evaluate(convention=csv(d, '[settings]\ntie = "row"\n', "x.toml")),
      ["'tie'", "did you mean 'ties'", "x"]),
@@ -420,7 +342,6 @@ USAGE_ERRORS: list[Case] = [
      ["recommendations", "the name of a model is empty"]),
     ("no threads", lambda _: evaluate(threads=0), ["threads", "0"]),
     ("threads in words", lambda _: evaluate(threads="two"), ["threads", "'two'"]),
-    ("memory in words", lambda _: evaluate(memory_limit="lots"), ["memory", "lots"]),
     ("memory in bytes that are no text", lambda _: evaluate(memory_limit="\ud800"),
      ["memory_limit must be a size such as 4GB", "\\ud800"]),
     ("threads for a connection", lambda _: evaluate(connection=duckdb.connect(), threads=2),
@@ -428,14 +349,7 @@ USAGE_ERRORS: list[Case] = [
     ("a connection that is a name", lambda _: evaluate(connection="a.duckdb"), ["connection"]),
     ("a closed connection", lambda _: evaluate(connection=closed_connection()),
      ["connection", "closed"]),
-    ("templates that are not there", lambda d: evaluate(templates=d / "no"), ["no", "exist"]),
-    ("a table that was not given", lambda _: evaluate(R, None),
-     ["mrr", "interactions", "interactions=…"]),
-    ("no lists", lambda _: evaluate(None, I), ["mrr", "recommendations=…"]),
-    ("no history", lambda _: evaluate(metric="coverage"), ["coverage", "history", "history=…"]),
     ("an unknown stage", lambda _: stage("hit"), ["'hit'", "did you mean 'hits'"]),
-    ("confidence in per cent", lambda _: confidence(95), ["confidence", "95"]),
-    ("confidence in words", lambda _: confidence("high"), ["confidence", "'high'"]),
     ("an evaluator that is closed", lambda _: after_close(), ["closed"]),
 ]  # fmt: skip
 
@@ -455,11 +369,6 @@ def closed_connection() -> duckdb.DuckDBPyConnection:
 def stage(name: str) -> pd.DataFrame:
     with Evaluator(R, I) as evaluator:
         return evaluator.stage(name)
-
-
-def confidence(value: Any) -> pd.DataFrame:
-    with Evaluator(R, I) as evaluator:
-        return evaluator.evaluate("mrr", confidence=value)
 
 
 def after_close() -> pd.DataFrame:
@@ -678,11 +587,6 @@ def test_one_user_and_one_item() -> None:
     result = evaluate({1: [10]}, {1: [10]}, k=1)
     assert result["value"].item() == 1
     assert result["n_users"].item() == 1
-
-
-def test_integers_of_different_widths_are_one_type() -> None:
-    narrow = R.astype({"user_id": "int8", "item_id": "uint16"})
-    assert evaluate(narrow)["value"].item() == evaluate()["value"].item()
 
 
 def test_ranks_as_whole_floats_are_ranks() -> None:

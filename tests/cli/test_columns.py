@@ -21,15 +21,14 @@ LISTS = {
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     for name, hits in LISTS.items():
         items = [1 if hit else 2 for hit in hits]
         pd.DataFrame({"user_id": USERS, "item_id": items, "rank": 1}).to_csv(
             f"{name}.csv", index=False
         )
     pd.DataFrame({"user_id": USERS, "item_id": 1}).to_csv("truth.csv", index=False)
-    return tmp_path
+    return here
 
 
 GIVEN = [*(part for name in LISTS for part in ("-r", f"{name}={name}.csv")), "-i", "truth.csv"]

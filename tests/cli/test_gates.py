@@ -26,12 +26,11 @@ TABLES = ["-r", "lists.csv", "-i", "truth.csv"]
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     for name, frame in {"lists": LISTS, "truth": TRUTH, "users": USERS, "history": HISTORY}.items():
         frame.to_csv(f"{name}.csv", index=False)
     LISTS.assign(item_id=12).drop_duplicates(["user_id"]).to_csv("worse.csv", index=False)
-    return tmp_path
+    return here
 
 
 @pytest.mark.parametrize(

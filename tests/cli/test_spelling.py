@@ -386,11 +386,10 @@ BOTH: dict[str, tuple[list[str], Callable[[sm.Evaluator], Any], str, str]] = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     LISTS.to_parquet("lists.parquet")
     TRUTH.to_parquet("truth.parquet")
-    return tmp_path
+    return here
 
 
 GIVEN = ["-r", "lists.parquet", "-i", "truth.parquet"]
@@ -417,10 +416,12 @@ def test_a_dict_is_no_metrics() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_each_side_shows_its_own_spelling_of_warnings() -> None:
-    arguments = ["evaluate", *GIVEN, "ndcg@2", "coverage@2", "--skip-missing"]
-    assert "(--history FILE): coverage" in CliRunner().invoke(cli, arguments).stderr
-    with pytest.warns(sm.SqlmetricsWarning, match=r"\(history=…\): coverage"):
-        evaluator().evaluate(["ndcg@2", "coverage@2"], skip_missing=True)
+    asked = ["ndcg@2", "surprisal@2"]
+    for command in ("evaluate", "per-user", "sql"):
+        shown = CliRunner().invoke(cli, [command, *GIVEN, *asked, "--skip-missing"]).stderr
+        assert "(--history FILE): surprisal" in shown, command
+    with pytest.warns(sm.SqlmetricsWarning, match=r"\(history=…\): surprisal"):
+        evaluator().evaluate(asked, skip_missing=True)
 
 
 @pytest.mark.usefixtures("folder")

@@ -315,9 +315,8 @@ def test_files_are_replaced_with_force_only(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
-    EVENTS.to_csv("events.csv", index=False)
+def file(here: Path) -> str:
+    EVENTS.to_csv(here / "events.csv", index=False)
     return "events.csv"
 
 

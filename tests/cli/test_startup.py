@@ -14,7 +14,8 @@ INPUT += ["--no-check"]
 
 FRAMES = {"numpy", "pandas", "polars", "pyarrow"}
 ENGINES = {"duckdb", "pyspark"}
-HEAVY = FRAMES | ENGINES | {"jinja2", "rich", "scipy", "sqlglot"}
+DRAWING = {"altair", "vl_convert", "sqlmetrics.report"}
+HEAVY = FRAMES | ENGINES | DRAWING | {"jinja2", "rich", "scipy", "sqlglot"}
 
 _SAY = f"print(*sorted({HEAVY | {'click'}} & set(sys.modules)), file=sys.stderr)"
 _RUN = f"""
@@ -47,7 +48,8 @@ def test_the_package_alone_loads_none_of_its_dependencies() -> None:
 
 
 def test_short_commands_and_completion_need_only_click() -> None:
-    commands = [["--help"], ["--version"], ["evaluate", "--help"], ["list"], ["list", "--slices"]]
+    commands = [["--help"], ["--version"], ["evaluate", "--help"], ["report", "--help"]]
+    commands += [["list"], ["list", "--slices"]]
     typed = {"COMP_WORDS": "sqlmetrics evaluate --conv", "COMP_CWORD": "2"}
     completed = [
         ([], {"_SQLMETRICS_COMPLETE": "bash_source"}),

@@ -66,9 +66,8 @@ def test_json_has_the_same_values() -> None:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write tables with hostile ids, values, columns and names, and go there."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TERM", "xterm")
     users = [EVIL, "u2\n::stop-commands::x", "u3"]
     pd.DataFrame({"user_id": users, "item_id": [EVIL, "b", "c"], "score": 0.5}).to_parquet("r.pq")
@@ -90,7 +89,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     for source in ("r.pq", "t.pq"):
         Path(f"{EVIL}.{source[0]}.parquet").write_bytes(Path(source).read_bytes())
-    return tmp_path
+    return here
 
 
 LISTS, TRUTH = ["-r", "r.pq"], ["-i", "t.pq"]

@@ -23,11 +23,10 @@ TABLES = ["-r", "new=lists.csv", "-i", "truth.csv", "--no-check"]
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     Path("lists.csv").write_text(LISTS, encoding="utf-8")
     Path("truth.csv").write_text("user_id,item_id,city\n1,11,A|B\n2,11,<b>\n", encoding="utf-8")
-    return tmp_path
+    return here
 
 
 def test_values_for_trackers() -> None:

@@ -14,7 +14,6 @@ import duckdb
 import pandas as pd
 import pytest
 import sqlglot
-from pandas.testing import assert_frame_equal
 
 import sqlmetrics as sm
 from sqlmetrics.errors import DataError, UsageError
@@ -32,6 +31,7 @@ from tests.support.dbt_packages import (
     yaml_of,
 )
 from tests.support.evaluators import Evaluator
+from tests.support.frames import same
 from tests.support.paths import DATA, ROOT
 
 MODELS = ("als", "popular")
@@ -231,16 +231,10 @@ def test_packages_for_other_systems_are_in_their_sql(tmp_path: Path, dialect: st
 # ---------------------------------------------------------------- what it computes
 
 
-def sorted_frame(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    return frame.sort_values(keys, ignore_index=True)[[*keys, "value"]]
-
-
 def assert_same_summary(connection: duckdb.DuckDBPyConnection, expected: pd.DataFrame) -> None:
     found = connection.execute("SELECT * FROM sqlmetrics_summary").df()
     assert list(found.columns) == list(expected.columns)
-    keys = list(expected.columns[: list(expected.columns).index("k") + 1])
-    found, expected = (one.sort_values(keys, ignore_index=True) for one in (found, expected))
-    assert_frame_equal(found, expected, check_dtype=False, rtol=1e-12, atol=1e-12)
+    same(found, expected, *expected.columns[: list(expected.columns).index("k") + 1])
 
 
 def test_every_metric_is_what_evaluate_returns(
@@ -259,10 +253,7 @@ def test_every_metric_is_what_evaluate_returns(
         "WHERE metric IN ('ndcg', 'recall', 'surprisal')"
     ).df()
     wanted = users.melt(["model", "user_id", "k"], var_name="metric")
-    assert_frame_equal(
-        sorted_frame(found.dropna(), keys), sorted_frame(wanted.dropna(), keys),
-        check_dtype=False, rtol=1e-12, atol=1e-12,
-    )  # fmt: skip
+    same(found.dropna(), wanted.dropna(), *keys)
 
 
 @pytest.mark.parametrize(
@@ -294,10 +285,7 @@ def test_slices_and_intervals_are_what_evaluate_returns(
         f"SELECT {', '.join(keys)}, value FROM sqlmetrics_per_user_long WHERE metric = 'recall'"
     ).df()
     wanted = users.rename(columns={"recall": "value"})
-    assert_frame_equal(
-        sorted_frame(found, keys), sorted_frame(wanted, keys),
-        check_dtype=False, rtol=1e-12, atol=1e-12,
-    )  # fmt: skip
+    same(found, wanted, *keys)
 
 
 def rounds() -> dict[str, pd.DataFrame]:
@@ -594,10 +582,7 @@ def test_what_fails_on_the_way_changes_nothing(
 # ---------------------------------------------------------------- the command
 
 
-def test_the_command_writes_it_and_is_in_its_readme(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_command_writes_it_and_is_in_its_readme(here: Path) -> None:
     arguments = [
         "dbt", "package", "ndcg@5", "map(divisor=k)@10", "--dialect", "snowflake",
         "--recommendations-table", "{{ source('shop', 'recs') }}",
@@ -606,14 +591,14 @@ def test_the_command_writes_it_and_is_in_its_readme(
         "--history-table", "analytics.history", "--set", "ties=item_desc",
     ]  # fmt: skip
     result = run(*arguments)
-    files = contents(tmp_path / "package")
+    files = contents(here / "package")
     assert sorted(result.stdout.splitlines()) == [f"package/{name}" for name in files]
     readme = files["README.md"]
     (block,) = re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
     program, *again = shlex.split(block)
     assert program == "sqlmetrics"
     assert again == arguments
-    for name in (*models_of(tmp_path / "package"), *queries_of_tests(tmp_path / "package")):
+    for name in (*models_of(here / "package"), *queries_of_tests(here / "package")):
         in_results = f"models/results/{name}.sql" in files
         assert (f"`{name}`" in readme) == (in_results or f"tests/{name}.sql" in files), name
     assert "prediction" in files["models/inputs/sqlmetrics_recommendations.sql"]

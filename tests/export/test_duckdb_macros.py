@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import random
 import re
 import shlex
@@ -26,6 +25,7 @@ from sqlmetrics.metrics.front_matter import template_root
 from tests.support.calls import no_propensities_expected
 from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
+from tests.support.frames import same
 from tests.support.paths import ROOT
 from tests.support.processes import PATIENCE
 from tests.support.worlds import OF_LISTS
@@ -174,28 +174,11 @@ def called(
 
 
 def assert_same(found: pd.DataFrame, expected: pd.DataFrame, where: str) -> None:
-    """Compare two results row by row: numbers to 1e-12, what is missing in the same places."""
+    """Compare the columns of a result that a macro returns, row by row."""
     if "model" not in expected:
         expected = expected.assign(model="recommendations")
     keys = [name for name in ("model", "user_id", "metric", "k") if name in found]
-    rows = [
-        {
-            tuple(None if pd.isna(row[key]) else row[key] for key in keys): row
-            for row in frame.to_dict("records")
-        }
-        for frame in (found, expected)
-    ]
-    assert len(found) == len(rows[0])
-    assert rows[0].keys() == rows[1].keys(), where
-    for key, wanted in rows[1].items():
-        for name in set(found.columns) - set(keys):
-            ours, theirs = rows[0][key][name], wanted[name]
-            same = (
-                pd.isna(ours)
-                if pd.isna(theirs)
-                else math.isclose(ours, theirs, rel_tol=1e-12, abs_tol=1e-12)
-            )
-            assert same, f"{where} {key} {name}: {ours} is not {theirs}"
+    same(found, expected[found.columns], *keys, where=where)
 
 
 # ---------------------------------------------------------------- the same numbers
@@ -283,11 +266,7 @@ def test_the_default_macros_are_those_of_the_default_set(shell: duckdb.DuckDBPyC
         users = evaluator.per_user(k=2, long=True)
     found = called(shell, "per_user", 2)
     assert list(found.columns) == list(users.columns)
-    pd.testing.assert_frame_equal(
-        found.sort_values(["model", "user_id"], ignore_index=True),
-        users.sort_values(["model", "user_id"], ignore_index=True),
-        check_dtype=False, rtol=1e-12,
-    )  # fmt: skip
+    assert_same(found, users, "per_user")
 
 
 def test_a_macro_is_the_printed_statement() -> None:

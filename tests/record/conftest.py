@@ -17,9 +17,8 @@ def expected() -> list[fingerprints.Content]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     pq.write_table(LISTS, "als.parquet")
     pq.write_table(LISTS.slice(8), "other.parquet")
     pq.write_table(TRUTH, "truth.parquet")
-    return tmp_path
+    return here

@@ -23,7 +23,8 @@ from sqlmetrics.cli.commands import main
 from sqlmetrics.cli.spelling import PARAMETERS
 from sqlmetrics.record import record as records
 from sqlmetrics.record.entries import ResultName
-from tests.support.recorded import COMMANDS, LISTS, ONE, again, refused, run
+from tests.support.command_line import run
+from tests.support.recorded import COMMANDS, LISTS, ONE, again, refused
 
 # may a record set an option? Only one that can change a number
 MAY_SET = {

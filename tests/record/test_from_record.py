@@ -19,6 +19,7 @@ from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.record import diff
 from sqlmetrics.record import record as records
 from sqlmetrics.rows import Rows
+from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
 from tests.support.recorded import (
     COMMANDS,
@@ -27,7 +28,6 @@ from tests.support.recorded import (
     TRUTH,
     TWO,
     again,
-    run,
 )
 
 # ---------------------------------------------------------------- running again

@@ -172,15 +172,3 @@ def test_findings_of_the_data_checks() -> None:
     assert found["items_from_the_future"]["found"].startswith("1 of 2 held-out items")
     assert records[False]["findings"] == []
     assert "skipped" in records[False]["unknown"]["findings"]
-
-
-def test_a_connection_is_left_as_it_was() -> None:
-    connection = duckdb.connect()
-    connection.register("lists", LISTS)
-    before = connection.execute("FROM duckdb_views() SELECT view_name ORDER BY 1").fetchall()
-    with Evaluator("lists", TRUTH, connection=connection, record=True) as evaluator:
-        evaluator.rows("hit_rate@2")
-        assert "users" in (evaluator.last_record or {})
-    after = connection.execute("FROM duckdb_views() SELECT view_name ORDER BY 1").fetchall()
-    assert before == after
-    assert connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]

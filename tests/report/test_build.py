@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from sqlmetrics.stats.decisions import ATTRIBUTE
 from tests.support.calls import studied
 from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
+from tests.support.frames import same
 from tests.support.report_html import Read
 from tests.support.reports import (
     FAIR,
@@ -48,7 +48,6 @@ from tests.support.reports import (
     USERS,
     K,
     content_of,
-    same,
 )
 
 # ---------------------------------------------------------------- shapes of the input
@@ -657,17 +656,3 @@ def test_a_large_report_is_small() -> None:
     assert_sound(report.content)
     assert len(report.content.leaderboard.rows) == 15
     assert len(report.html.encode()) < 2_000_000
-
-
-def test_other_commands_do_not_load_what_draws() -> None:
-    code = """
-import sys, sqlmetrics
-from sqlmetrics.cli.commands import main
-try:
-    main(prog_name="sqlmetrics")
-except SystemExit as end:
-    assert not end.code, end.code
-assert not {"altair", "vl_convert", "sqlmetrics.report"} & set(sys.modules)
-"""
-    for arguments in (["--help"], ["report", "--help"]):
-        subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True)

@@ -1,8 +1,7 @@
-"""Compare the exposure of groups of items, calibration and popularity lift with pandas."""
+"""Compare the exposure of groups of items, calibration and popularity lift with values by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from statistics import NormalDist
 from typing import Any
 
@@ -12,12 +11,12 @@ import pytest
 
 import sqlmetrics as sm
 from sqlmetrics.errors import UsageError
-from sqlmetrics.report.analysis import FURTHER, LIFTS, Question, Study
+from sqlmetrics.report.analysis import FURTHER, LIFTS, Question
 from sqlmetrics.report.figures import KINDS
 from sqlmetrics.report.figures.groups import grouped_by
 from tests.support.calls import studied
 from tests.support.evaluators import Evaluator
-from tests.support.paths import DATA
+from tests.support.frames import same
 from tests.support.reports import (
     GROUPED_ITEMS,
     HISTORY,
@@ -26,132 +25,62 @@ from tests.support.reports import (
     TRUTH,
     K,
     content_of,
-    same,
 )
 
 Z = NormalDist().inv_cdf(0.975)
 
 
-@pytest.fixture(scope="module")
-def tables() -> dict[str, pd.DataFrame]:
-    """Return tables of the example data; one user has no history."""
-    names = ("history", "items", "recommendations_als", "recommendations_popular")
-    tables = {name: pd.read_parquet(DATA / f"{name}.parquet") for name in names}
-    without = tables["recommendations_als"]["user_id"].iloc[0]
-    tables["history"] = tables["history"][tables["history"]["user_id"] != without]
-    return tables
-
-
-@pytest.fixture(scope="module")
-def of_demo(tables: dict[str, pd.DataFrame]) -> Iterator[Study]:
-    lists = {name: tables[f"recommendations_{name}"] for name in ("als", "popular")}
-    others = {name: tables[name] for name in ("history", "items")}
-    with (
-        Evaluator(lists, DATA / "interactions.parquet", **others) as evaluator,
-        studied(evaluator, Question(["precision@5", "gini@5"], by=[], by_item=[])) as study,
-    ):
-        yield study
-
-
-def shares(rows: pd.DataFrame, items: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the share of every group in the weight of every user: one row per user."""
-    of_item = {
-        row.item_id: groups if isinstance(groups, np.ndarray) else [groups]
-        for row in items.itertuples()
-        for groups in [getattr(row, column)]
-    }
-    parts: dict[Any, dict[str, float]] = {}
-    for row in rows.itertuples():
-        groups = of_item[row.item_id]
-        of_user = parts.setdefault(row.user_id, {})
-        for group in groups:
-            of_user[group] = of_user.get(group, 0.0) + row.weight / len(groups)
-    wide = pd.DataFrame.from_dict(parts, orient="index").fillna(0.0)
-    return wide.div(wide.sum(axis=1), axis=0)
-
-
-def top(lists: pd.DataFrame, k: int) -> pd.DataFrame:
-    rows = lists.sort_values(["score", "item_id"], ascending=[False, True])
-    ranks = rows.groupby("user_id").cumcount() + 1
-    return rows.assign(rank=ranks)[ranks <= k]
-
-
-def check_intervals(rows: pd.DataFrame, value: str, expected: pd.DataFrame) -> None:
-    """Compare means and intervals with the values of users, one column per group."""
-    rows = rows.set_index("group").loc[list(expected.columns)]
-    np.testing.assert_allclose(rows[value], expected.mean(), atol=1e-12)
-    half = Z * expected.std(ddof=1) / np.sqrt(len(expected))
-    np.testing.assert_allclose(rows["ci_low"], expected.mean() - half, atol=1e-9)
-    np.testing.assert_allclose(rows["ci_high"], expected.mean() + half, atol=1e-9)
-    assert set(rows["n_users"]) == {len(expected)}
-
-
-def test_exposure_of_groups(of_demo: Study, tables: dict[str, pd.DataFrame]) -> None:
-    rows, items = KINDS["group_exposure"].rows(of_demo), tables["items"]
-    groups = sorted(items["item_group"].unique())
-    assert grouped_by(of_demo) == "item_group"
-    users: set[Any] = set()
-    for model in ("als", "popular"):
-        listed = top(tables[f"recommendations_{model}"], 5)
-        users |= set(listed["user_id"])
-        listed = listed.assign(weight=1 / np.log2(listed["rank"] + 1))
-        expected = shares(listed, items, "item_group").reindex(columns=groups, fill_value=0.0)
-        check_intervals(rows[rows["model"] == model], "value", expected)
-    history = tables["history"].query("user_id in @users").assign(weight=1.0)
-    history = history.drop_duplicates(["user_id", "item_id"])
-    known = shares(history, items, "item_group").reindex(columns=groups, fill_value=0.0).mean()
-    catalogue = items[items["item_id"].isin(tables["history"]["item_id"])]
-    counts = catalogue["item_group"].value_counts(normalize=True)
-    for column, expected in (("history", known), ("catalogue", counts)):
-        np.testing.assert_allclose(rows[column], expected.reindex(rows["group"]).to_numpy())
-    # the popular model never recommends some groups, which have a row
-    assert (rows.query("model == 'popular'")["value"] == 0).any()
-
-
-def test_calibration_by_category(of_demo: Study, tables: dict[str, pd.DataFrame]) -> None:
-    rows, items = KINDS["calibration"].rows(of_demo), tables["items"]
-    history = tables["history"].drop_duplicates(["user_id", "item_id"]).assign(weight=1.0)
-    known = shares(history, items, "category")
-    for model in ("als", "popular"):
-        listed = top(tables[f"recommendations_{model}"], 5).assign(weight=1.0)
-        expected = shares(listed, items, "category").reindex(columns=known.columns, fill_value=0.0)
-        users = expected.index.intersection(known.index)
-        assert len(users) < len(expected)  # a user without a history
-        own = rows[rows["model"] == model]
-        check_intervals(own, "difference", expected.loc[users] - known.loc[users])
-        own = own.set_index("group").loc[list(known.columns)]
-        np.testing.assert_allclose(own["listed"], expected.loc[users].mean(), atol=1e-12)
-        np.testing.assert_allclose(own["known"], known.loc[users].mean(), atol=1e-12)
-
-
 def test_exposure_by_hand() -> None:
-    # b has two groups, d none; the second user has no item of x, the third none of y
-    items = pd.DataFrame({"item_id": list("abcd"), "item_group": [["x"], ["x", "y"], ["y"], None]})
-    lists = {1: ["a", "b"], 2: ["c", "d"], 3: ["a"]}
-    history = {1: ["a", "c"], 3: ["d"], 4: ["b"]}
+    # b has two groups, d none; the second user has no item of x, the third none of y, none has z
+    groups = [["x"], ["x", "y"], ["y"], None, ["z"]]
+    items = pd.DataFrame({"item_id": list("abcde"), "item_group": groups})
+    lists = {1: ["a", "b", "c"], 2: ["c", "d"], 3: ["a"]}
+    history = pd.DataFrame({"user_id": [1, 1, 1, 3, 4, 4], "item_id": list("aacdbe")})
     with (
         Evaluator(lists, {1: ["a"]}, history=history, items=items) as evaluator,
         studied(evaluator, Question("precision@2")) as study,
     ):
         rows = KINDS["group_exposure"].rows(study).set_index("group")
         (drawn,) = KINDS["group_exposure"](study)
+        assert grouped_by(study) == "item_group"
         assert KINDS["calibration"].rows(study).empty
     second = 1 / np.log2(3)
     x = [(1 + second / 2) / (1 + second), 0, 1]
     y = [second / 2 / (1 + second), 1 / (1 + second), 0]
     none = [0, second / (1 + second), 0]
     assert rows.index.isna().sum() == 1
-    for group, values in (("x", x), ("y", y), (None, none)):
+    for group, values in (("x", x), ("y", y), ("z", [0, 0, 0]), (None, none)):
         row = rows[rows.index.isna()].iloc[0] if group is None else rows.loc[group]
         half = Z * np.std(values, ddof=1) / np.sqrt(3)
         assert row["value"] == pytest.approx(np.mean(values))
         assert row["ci_high"] - row["value"] == pytest.approx(half)
         assert row["n_users"] == 3
-    # histories of users with lists: {x: 1/2, y: 1/2} and {none: 1}
-    assert rows["history"].tolist() == pytest.approx([0.25, 0.25, 0.5])
-    # catalogue of the history: a, b, c and d
-    assert rows["catalogue"].tolist() == pytest.approx([3 / 8, 3 / 8, 2 / 8])
-    assert set(drawn.table["item_group"]) == {"x", "y", "(no item_group)"}
+    # histories of users with lists, each item once: {x: 1/2, y: 1/2} and {none: 1}
+    assert rows["history"].tolist() == pytest.approx([0.25, 0.25, 0, 0.5])
+    # catalogue of the history: all items
+    assert rows["catalogue"].tolist() == pytest.approx([0.3, 0.3, 0.2, 0.2])
+    assert set(drawn.table["item_group"]) == {"x", "y", "z", "(no item_group)"}
+
+
+def test_calibration_by_hand() -> None:
+    # b has two categories; the third user has no history and does not count
+    items = pd.DataFrame({"item_id": list("abcd"), "category": [["x"], ["x", "y"], ["y"], ["z"]]})
+    lists = {1: ["a", "b", "d"], 2: ["c", "b"], 3: ["a"]}
+    history = pd.DataFrame({"user_id": [1, 1, 1, 2, 2], "item_id": list("aacad")})
+    with (
+        Evaluator(lists, {1: ["a"]}, history=history, items=items) as evaluator,
+        studied(evaluator, Question("precision@2")) as study,
+    ):
+        rows = KINDS["calibration"].rows(study).set_index("group").loc[["x", "y", "z"]]
+    # histories, each item once: {x: 1/2, y: 1/2} and {x: 1/2, z: 1/2}
+    listed, known = np.array([[3, 1, 0], [1, 3, 0]]) / 4, np.array([[2, 2, 0], [2, 0, 2]]) / 4
+    half = Z * (listed - known).std(axis=0, ddof=1) / np.sqrt(2)
+    assert rows["listed"].tolist() == pytest.approx(listed.mean(axis=0))
+    assert rows["known"].tolist() == pytest.approx(known.mean(axis=0))
+    assert rows["difference"].tolist() == pytest.approx([0, 0.25, -0.25])
+    assert (rows["ci_high"] - rows["difference"]).tolist() == pytest.approx(half)
+    assert (rows["difference"] - rows["ci_low"]).tolist() == pytest.approx(half)
+    assert set(rows["n_users"]) == {2}
 
 
 def test_one_user_has_no_interval() -> None:

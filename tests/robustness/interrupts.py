@@ -10,11 +10,11 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from tests.support.commands import command
 from tests.support.paths import DATA
 
 OLD = "what was there before"
@@ -66,11 +66,6 @@ class Finder:
             time.sleep(0.01)
 sys.meta_path.insert(0, Finder())
 """
-
-
-def command(*arguments: str | Path) -> list[str]:
-    """Spell a command as a process of its own."""
-    return [sys.executable, "-m", "sqlmetrics", *map(str, arguments)]
 
 
 def prepared(folder: Path) -> Path:

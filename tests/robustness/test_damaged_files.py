@@ -146,6 +146,7 @@ def test_a_file_that_changes_during_a_run(data: Path, tmp_path: Path) -> None:
 NESTED = "[" * 100_000 + "]" * 100_000
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("name", "text", "command"),
     [
@@ -164,10 +165,7 @@ NESTED = "[" * 100_000 + "]" * 100_000
         ("l.json", f'[{{"user_id": {NESTED}}}]', "evaluate mrr -r l.json -i l.csv"),
     ],
 )
-def test_deep_nesting_is_no_traceback(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, command: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_deep_nesting_is_no_traceback(name: str, text: str, command: str) -> None:
     Path("l.csv").write_text("user_id,item_id,rank\n1,2,1\n")
     Path(name).write_text(text)
     result = CliRunner().invoke(main, command.split())

@@ -21,6 +21,7 @@ import pytest
 
 from sqlmetrics.files import OwnFolder, whole_file
 from tests.robustness import interrupts
+from tests.support.commands import command
 from tests.support.evaluators import Evaluator
 from tests.support.processes import ENDLESS, wait_for
 
@@ -107,7 +108,7 @@ def test_an_interrupt_at_random_moments(before: Path, tmp_path: Path) -> None:
     draw = random.Random(seed)
     for name in draw.sample(list(interrupts.COMMANDS), 3):
         with interrupts.started(name, before, tmp_path) as (process, place):
-            time.sleep(draw.uniform(0, 0.5))
+            time.sleep(draw.uniform(0, 1))
             process.send_signal(draw.choice(SIGNALS))
             _, messages = process.communicate(timeout=60)
             assert process.returncode in (0, 1, 4, 130), (name, messages)  # 4: nothing identified
@@ -134,7 +135,7 @@ def endless_run(place: Path) -> Iterator[subprocess.Popen[bytes]]:
     arguments = ["evaluate", *interrupts.ONE, "endless@10", "--templates", "own", "-o", "out.csv",
                  "--temp-directory", "temporary"]  # fmt: skip
     with subprocess.Popen(
-        interrupts.command(*arguments), cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        command(*arguments), cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as process:
         try:
             wait_for(lambda: len(complete()) == 2)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
 from sqlmetrics.metrics.catalog import Catalog
+from tests.support.connections import state
 from tests.support.hostile import (
     PIECES,
     SEARCH,
@@ -29,21 +29,6 @@ from tests.support.hostile import (
     truth_table,
     values,
 )
-
-
-def state(connection: duckdb.DuckDBPyConnection) -> list[Any]:
-    """Return what a connection has: tables, views, columns, settings, and the rows that matter."""
-    queries = [
-        "SELECT database_name, schema_name, table_name, estimated_size FROM duckdb_tables()",
-        "SELECT view_name FROM duckdb_views() WHERE NOT internal",
-        "SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal",
-        "SELECT name, value FROM duckdb_settings()",
-        "SELECT function_name FROM duckdb_functions() WHERE NOT internal",
-        "FROM precious",
-        "FROM recs",
-    ]
-    return [sorted(connection.execute(query).fetchall(), key=repr) for query in queries]
-
 
 # ---------------------------------------------------------------- names and values in requests
 
@@ -64,11 +49,11 @@ REQUESTS: dict[str, Callable[[sm.Evaluator, str], Any]] = {
 
 
 def request(evaluator: sm.Evaluator, kind: str, text: str) -> None:
-    before = state(evaluator.engine.connection)
+    before = state(evaluator.engine.connection, "precious", "recs")
     found = own_error_or(lambda: REQUESTS[kind](evaluator, text))
     if isinstance(found, pd.DataFrame) and "value" in found:
         assert not any(math.isinf(value) for value in values(found))
-    assert state(evaluator.engine.connection) == before
+    assert state(evaluator.engine.connection, "precious", "recs") == before
 
 
 @pytest.mark.parametrize("kind", REQUESTS)

@@ -278,16 +278,3 @@ def test_special_attributes(numbers: list[float | None]) -> None:
             if found is not None:
                 within_range(found, highest)
         own_error_or(lambda: evaluator.evaluate(["ctr@3", "ips@3", "doubly_robust@3"]))
-
-
-def test_null_anywhere_is_refused() -> None:
-    """A row with a NULL id is in no number, and is not dropped without a word."""
-    for table, column in (("lists", 0), ("lists", 1), ("truth", 0), ("truth", 1), ("truth", 2)):
-        lists, truth = lists_table(), truth_table()
-        of = lists if table == "lists" else truth
-        broken = of[of.column_names[column]].to_pylist()
-        broken[1] = None
-        changed = of.set_column(column, of.column_names[column], pa.array(broken))
-        tables = (changed, truth) if table == "lists" else (lists, changed)
-        with Evaluator(*tables) as evaluator, pytest.raises(sm.DataError, match="NULL"):
-            evaluator.evaluate(["recall@3"])

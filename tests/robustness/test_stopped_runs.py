@@ -1,19 +1,15 @@
-"""Runs that are stopped at any moment leave nothing behind."""
+"""Runs that are stopped at any stage leave nothing behind."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from tests.support.commands import command, temporary_files
 from tests.support.processes import ENDLESS, PATIENCE, wait_for
-
-N_MOMENTS = 3
 
 
 @pytest.mark.parametrize(
@@ -62,29 +58,3 @@ def test_a_run_that_is_stopped_at_any_stage(
     assert set(place.iterdir()) == before
     assert (place / "old.parquet").read_text() == "what was there before"
     assert temporary_files(place) == []
-
-
-def test_a_run_that_is_stopped_at_any_time(data: Path, place: Path) -> None:
-    """At moments all over the run, from the start of the process to its end."""
-    arguments = ["evaluate", "-r", data / "scores.parquet", "-i", data / "truth.parquet", "all",
-                 "--skip-missing", "-k", "1:5", "-o", place / "out.csv",
-                 "--force"]  # fmt: skip
-    started = time.monotonic()
-    subprocess.run(command(*arguments), capture_output=True, timeout=PATIENCE, check=True)
-    duration, whole, codes = time.monotonic() - started, pd.read_csv(place / "out.csv"), []
-    for number in range(N_MOMENTS):
-        with subprocess.Popen(
-            command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        ) as process:
-            time.sleep(duration * number / N_MOMENTS)
-            process.send_signal(signal.SIGINT if number % 2 else signal.SIGTERM)
-            _, messages = process.communicate(timeout=PATIENCE)
-        # before our own code runs, Python ends as it does; at the very end, there is a result
-        assert process.returncode in (130, 0, -signal.SIGINT, -signal.SIGTERM), messages
-        assert process.returncode != 130 or b"Traceback" not in messages
-        codes.append(process.returncode)
-        assert [path.name for path in place.iterdir()] == ["out.csv"]
-        found = pd.read_csv(place / "out.csv")
-        pd.testing.assert_frame_equal(found, whole, rtol=1e-9)  # of this run, or of one before
-        assert temporary_files(place) == []
-    assert 130 in codes, codes

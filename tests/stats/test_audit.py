@@ -97,12 +97,6 @@ WORKED: dict[str, tuple[Numbers, Numbers, float, float]] = {
     "labels do not vary": ([1, 1, 1, 1], [1, 0], 1 / 2, math.sqrt(1 / 8)),
     "all audited": ([1, 1, 0], [1, 0, 0], 1 / 3, math.sqrt(2 / 27)),
     "people do not vary": ([1, 0, 1, 1], [1, 1], 1, 0),
-    # cov 1/16, var of all f 29/528: λ = 1/16 · 528 / 29 · 2/3 = 22/29; with .475 by people and
-    # means of f of .6 and .575, .475 + λ · .025; se² = λ² .28 / 64 + (.2075 - .5 λ + .2675 λ²) / 16
-    "ppi-python": (
-        [0.2, 0.5, 0.7, 0.9, 0.3, 0.4, 0.5, 0.6, 0.6, 0.7, 0.8, 0.9],
-        [0.1, 0.5, 0.6, 0.7], 0.49398710166919574, 0.05948222723568382,
-    ),
 }  # fmt: skip
 
 

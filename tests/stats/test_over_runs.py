@@ -12,7 +12,6 @@ import scipy.stats
 import sqlmetrics as sm
 from sqlmetrics.errors import GateError, SqlmetricsWarning, UsageError
 from sqlmetrics.stats.decisions import ATTRIBUTE
-from sqlmetrics.stats.over_runs import over_runs
 from tests.support.command_line import run
 from tests.support.runs import FRAMES, IN_A_COLUMN, TRUTH, VALUES, evaluator, frame_of
 
@@ -280,22 +279,6 @@ def test_the_command_line(tmp_path: Any) -> None:
     text = " ".join(run(*arguments, "--over", "runs").stdout.split())
     assert "Welch's t-test over runs, Holm-adjusted p < 0.05" in text
     assert "mrr, over runs: b is not significantly different from a" in text
-
-
-def test_runs_worked_exactly() -> None:
-    """Three runs each, both with the variance 1/1600: t = .075 √2400, with 4 degrees of freedom."""
-    runs = {"a": np.mean(A, axis=0), "b": np.mean(B, axis=0)}
-    rows = [
-        {"model": model, "run": run, "metric": "mrr", "k": None, "value": value}
-        for model, values in runs.items()
-        for run, value in enumerate(values)
-    ]
-    asked: dict[str, Any] = {"paired": False, "interval": True, "confidence": 0.95}
-    row = over_runs(pd.DataFrame(rows), "b", correction="none", **asked).iloc[0]
-    assert row["difference"] == pytest.approx(0.075, abs=1e-12)
-    assert row["p_value"] == pytest.approx(0.021311641128756723, abs=1e-12)
-    half = scipy.stats.t.ppf(0.975, 4) / 2400**0.5
-    assert [row["ci_low"], row["ci_high"]] == pytest.approx([0.075 - half, 0.075 + half])
 
 
 # ---------------------------------------------------------------- parts of variance

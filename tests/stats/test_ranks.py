@@ -168,32 +168,3 @@ def test_metrics_without_a_best_value_have_no_ranks() -> None:
 def test_refusals(boards: dict[str, pd.DataFrame], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Ranks.of(boards)
-
-
-# datasets by models, drawn once
-DRAWN = [
-    [0.24, 0.54, 0.37, 0.60, 0.63], [0.07, 0.01, 0.84, 0.26, 0.23], [1.00, 0.47, 0.84, 0.48, 0.64],
-    [0.15, 0.63, 0.87, 0.52, 0.74], [0.67, 0.06, 0.76, 0.59, 0.30], [0.03, 0.87, 0.47, 0.72, 0.88],
-    [0.71, 0.92, 0.39, 0.80, 0.44], [0.94, 0.88, 0.10, 0.14, 0.22], [0.97, 0.44, 0.63, 0.30, 0.51],
-    [0.39, 0.35, 0.59, 0.58, 0.90], [0.68, 0.93, 0.86, 0.99, 0.67], [0.16, 0.86, 0.96, 0.90, 0.57],
-]  # fmt: skip
-
-
-def test_numbers_of_autorank_and_scikit_posthocs() -> None:
-    """Mean ranks, p-value and critical difference of autorank 1.3.0, whose table has five digits.
-
-    `autorank(frame, alpha=0.05, force_mode="nonparametric")`. By scikit-posthocs 0.17.1
-    (`posthoc_nemenyi_friedman`), only c and a of the worked numbers differ: p = 0.0307; the others
-    have 0.415.
-    """
-    of = ranks_of(DRAWN).metrics["ndcg@10"]
-    assert of.means == pytest.approx(
-        {"a": 10 / 3, "b": 10 / 3, "c": 2.5833333333333335, "d": 2.9166666666666665, "e": 17 / 6}
-    )
-    assert of.friedman_p == pytest.approx(0.7234984676925961, rel=1e-12)
-    assert ranks_of(DRAWN).critical_difference == pytest.approx(1.7607556243045581, rel=1e-5)
-    worked = ranks_of(WORKED)
-    means = worked.metrics["ndcg@10"].means
-    pairs = itertools.combinations(means, 2)
-    apart = [(a, b) for a, b in pairs if means[b] - means[a] > worked.critical_difference]
-    assert apart == [("a", "c")]

@@ -96,19 +96,6 @@ def rendered(template: str, seed: int, **known: Any) -> str:
     return environment().get_template(f"results/{template}.sql.j2").render(context, ref=str)
 
 
-def replicates(values: Array, resamples: int, seed: int, flipped: bool = False) -> Array:
-    """Compute resampled means of a value for each of users 0, 1, 2, … as the package does."""
-    known = {"groups": [], "names": ["value"], "resamples": resamples, "flipped": flipped}
-    known |= {"weights": {}, "counted": False, "cluster": None}
-    sums, means = (rendered(name, seed, **known) for name in ("resample_groups", "resampled"))
-    with duckdb.connect() as connection:
-        table = pd.DataFrame({"user_id": range(len(values)), "value": values})
-        connection.register("per_user", table)
-        connection.execute(f"CREATE TABLE resample_groups AS {sums}")
-        found = connection.execute(f"SELECT value FROM ({means}) ORDER BY resample").fetchnumpy()
-    return np.ma.filled(found["value"].astype(float), np.nan)
-
-
 def groups_of(seed: int, users: str, n: int) -> Array:
     """Compute the groups of n users, whose ids are an expression of their number i."""
     members = f"SELECT i, {users} AS user_id FROM range({n}) AS numbered (i)"
@@ -393,31 +380,7 @@ def test_an_interval_does_not_depend_on_what_else_is_asked_for(of_integers: sm.E
         assert (other["ci_high"] != alone["ci_high"]).all()
 
 
-def test_models_with_the_same_lists_have_the_same_interval() -> None:
-    lists = INTEGERS["recommendations"]["als"]
-    with Evaluator(**{**INTEGERS, "recommendations": {"one": lists, "two": lists}}) as evaluator:
-        found = evaluator.evaluate("ndcg@4", ci="bootstrap", resamples=100)
-        compared = evaluator.compare(
-            "ndcg@4", baseline="one", ci="bootstrap", test="bootstrap", resamples=100
-        )
-    assert found["ci_low"].nunique() == found["ci_high"].nunique() == 1
-    assert compared[["difference", "ci_low", "ci_high", "p_value"]].to_numpy().tolist() == [
-        [0, 0, 0, 1]
-    ]
-
-
 # ---------------------------------------------------------------- as others resample
-
-
-def test_resampled_means_are_those_of_the_oracle() -> None:
-    values = skewed(60, 3)
-    values[::7] = np.nan
-    expected = resampled_means(map(str, range(60)), values, 300, 11)
-    assert_allclose(replicates(values, 300, 11), expected, rtol=1e-12)
-    groups = [group_of(11, str(number)) for number in range(60)]
-    signs = np.where(is_in_half(numbers(groups, 300, 11)), 1, -1)
-    flipped = np.nansum(signs * values[:, None], axis=0) / np.isfinite(values).sum()
-    assert_allclose(replicates(values, 300, 11, flipped=True), flipped, rtol=1e-12, atol=1e-14)
 
 
 def test_intervals_agree_with_those_of_scipy(given_metric: Path) -> None:
@@ -649,51 +612,3 @@ def test_estimates_from_logs_keep_their_own_intervals() -> None:
     assert found["ci_low"].notna().all()
     of_logs = found[found["metric"] != "coverage"].reset_index(drop=True)
     pd.testing.assert_frame_equal(of_logs, plain, rtol=1e-12)
-
-
-# ---------------------------------------------------------------- as RePlay reports
-
-
-# precision at 3 of four users: 0, 1/3, 2/3 and 1
-STEPS = {user: {"a": 3.0, "b": 2.0, "c": 1.0} for user in ("u1", "u2", "u3", "u4")}
-STEPS_TRUTH = {"u1": ["z"], "u2": ["a"], "u3": ["a", "b"], "u4": ["a", "b", "c"]}
-REPLAY = ["replay", "replay-0.12", "replay-0.9"]
-
-
-@pytest.mark.parametrize(
-    ("alpha", "z"), [(0.95, 1.959963984540054), (0.9, 1.6448536269514722)], ids=["95 %", "90 %"]
-)
-def test_replay_confidence_interval(alpha: float, z: float) -> None:
-    """conf_interval(alpha) is z · sample deviation / sqrt(n), on frames (sem) as on Spark.
-
-    The distances from the mean 1/2 are 1/2, 1/6, 1/6 and 1/2; their squares sum to 20/36, which is
-    5/27 when divided by n - 1 = 3. The square of the standard error is 5/27 / 4 = 5/108.
-    """
-    with Evaluator(STEPS, STEPS_TRUTH, convention=REPLAY) as evaluator:
-        calls = ["precision", "precision(aggregate=half_width)"]
-        found = evaluator.evaluate(calls, k=3, confidence=alpha)
-    half_width = z * math.sqrt(5 / 108)
-    mean, half = found.iloc[0::2], found.iloc[1::2]
-    assert mean["convention"].tolist() == half["convention"].tolist() == REPLAY
-    assert_allclose(half["value"], half_width, rtol=1e-12)
-    assert_allclose(mean["value"], 1 / 2, rtol=1e-12)
-    assert_allclose(mean["ci_low"], 1 / 2 - half_width, rtol=1e-12)
-    assert_allclose(mean["ci_high"], 1 / 2 + half_width, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("users", "of_frames", "of_spark"),
-    [
-        pytest.param(["u1", "u2", "u3", "u4"], 1 / 2, 1 / 3, id="four: the middle, or the lower"),
-        pytest.param(["u1", "u4"], 1 / 2, 0, id="two"),
-        pytest.param(["u1", "u3", "u4"], 2 / 3, 2 / 3, id="three have a middle one"),
-        pytest.param(["u3"], 2 / 3, 2 / 3, id="one"),
-    ],
-)
-def test_replay_median(users: list[str], of_frames: float, of_spark: float) -> None:
-    lists = {user: STEPS[user] for user in users}
-    truth = {user: STEPS_TRUTH[user] for user in users}
-    with Evaluator(lists, truth, convention=REPLAY) as evaluator:
-        calls = ["precision(aggregate=median)", "precision(aggregate=median_low)"]
-        found = evaluator.evaluate(calls, k=3)
-    assert found["value"].tolist() == pytest.approx([of_frames, of_spark] * 3, rel=1e-12)

@@ -13,11 +13,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from click.testing import Result
 
 import sqlmetrics as sm
 from sqlmetrics.metrics.catalog import Catalog
-from tests.support import command_line
 
 # the tables are tiny: checks would warn of them
 Evaluator = functools.partial(sm.Evaluator, threads=1, check=False)
@@ -239,12 +237,3 @@ def left_out(message: str) -> dict[str, str]:
 
 WITHOUT = LOGS.drop_columns("propensity")
 Z = {confidence: NormalDist().inv_cdf((1 + confidence) / 2) for confidence in (0.9, 0.95)}
-
-
-def run(*arguments: str, code: int = 0) -> Result:
-    result = command_line.run(*arguments, code=code)
-    if code:
-        assert result.stdout == ""
-        assert len(result.stderr.splitlines()) == 1 or code == 1
-        assert result.stderr.startswith("sqlmetrics: error: ")
-    return result

@@ -11,12 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-from click.testing import CliRunner, Result
 
-from sqlmetrics.cli.commands import main
 from sqlmetrics.engines.duckdb import DuckDBEngine
 from sqlmetrics.record import fingerprints
 from tests.support.calls import definitions
+from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
 
 LISTS = pa.table(
@@ -60,13 +59,6 @@ def changed(row: int, column: str, value: Any) -> pa.Table:
     values = LISTS[column].to_pylist()
     values[row] = value
     return LISTS.set_column(LISTS.column_names.index(column), column, [values])
-
-
-def run(*arguments: str, code: int | tuple[int, ...] = 0, **options: Any) -> Result:
-    result = CliRunner().invoke(main, list(arguments), **options)
-    assert result.exit_code in (code if isinstance(code, tuple) else (code,)), result.output
-    assert "Traceback" not in result.output
-    return result
 
 
 def again(name: str) -> tuple[str, ...]:

@@ -56,15 +56,6 @@ USER_TABLE = pd.DataFrame(
 TABLES = {"history": HISTORY, "items": ITEM_TABLE, "users": USER_TABLE}
 
 
-def same(ours: pd.DataFrame, theirs: pd.DataFrame, *keys: str) -> None:
-    """Compare the columns of the second table, with rows in the order of keys."""
-    frames = [
-        frame[theirs.columns].sort_values(list(keys)).reset_index(drop=True)
-        for frame in (ours, theirs)
-    ]
-    pd.testing.assert_frame_equal(*frames, check_dtype=False, rtol=1e-9, atol=1e-12)
-
-
 TWO = {"good": GOOD, "fair": FAIR}
 
 

@@ -127,14 +127,12 @@ def trec_run(rows: Rows, delimiter: str = " ") -> str:
     return "".join(delimiter.join(map(str, line)) + "\n" for line in lines)
 
 
-def connection_with_tables() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
-    connection.register("given_lists", lists_table())
-    connection.register("given_truth", truth_table())
-    connection.execute("CREATE TABLE lists AS FROM given_lists")
-    connection.execute("CREATE TABLE truth AS FROM given_truth")
-    connection.unregister("given_lists")
-    connection.unregister("given_truth")
+def connection_with_tables(path: str | Path = ":memory:") -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(path)
+    for name, table in (("lists", lists_table()), ("truth", truth_table())):
+        connection.register("given", table)
+        connection.execute(f"CREATE TABLE {name} AS FROM given")
+        connection.unregister("given")
     return connection
 
 

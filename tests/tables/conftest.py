@@ -18,16 +18,13 @@ def order() -> str:
 
 
 @pytest.fixture(params=WRITERS)
-def write(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[str, pa.Table], str]:
+def write(request: pytest.FixtureRequest, here: Path) -> Callable[[str, pa.Table], str]:
     """Write a file of each format in turn, without its ending, into the current folder."""
-    monkeypatch.chdir(tmp_path)
 
     def write_file(name: str, table: pa.Table) -> str:
-        path = Path(f"{name}.{request.param}")
+        path = here / f"{name}.{request.param}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        WRITERS[request.param](path.absolute(), table)  # others take ~ for the home folder
-        return str(path)
+        WRITERS[request.param](path, table)
+        return str(path.relative_to(here))
 
     return write_file

@@ -408,6 +408,7 @@ def test_texts_among_scores_are_refused(tmp_path: Path) -> None:
         Evaluator(tmp_path / "a.csv", {1: [1]})
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("text", "columns"),
     [
@@ -416,11 +417,8 @@ def test_texts_among_scores_are_refused(tmp_path: Path) -> None:
         ("u1\ti1\t5\nu2\ti2\t4\n", ("u1", "i1", "5")),
     ],
 )
-def test_a_first_row_is_no_header(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, columns: tuple[str, ...]
-) -> None:
+def test_a_first_row_is_no_header(text: str, columns: tuple[str, ...]) -> None:
     """To map the columns to its values would drop the row. Both remedies of the message work."""
-    monkeypatch.chdir(tmp_path)
     path = Path("a.tsv" if "\t" in text else "a.csv")
     path.write_text(text)
     truth = {"u1": ["i1"]}
@@ -549,6 +547,7 @@ def test_another_encoding_than_utf_8_is_told(tmp_path: Path) -> None:
         assert mrr_of(path, truth) == [1]
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("scores", "best"),
     [
@@ -560,11 +559,8 @@ def test_another_encoding_than_utf_8_is_told(tmp_path: Path) -> None:
         (("1,500", "2.5"), "a"),
     ],
 )
-def test_numbers_with_commas_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scores: tuple[str, str], best: str
-) -> None:
+def test_numbers_with_commas_are_told(scores: tuple[str, str], best: str) -> None:
     """The queries of the message read them, of all files; two, if the commas have two meanings."""
-    monkeypatch.chdir(tmp_path)
     for user in ("u1", "u2"):
         rows = [f"{user};{item};{score}\n" for item, score in zip("ab", scores, strict=True)]
         Path(f"{user}.csv").write_text("user_id;item_id;score\n" + "".join(rows))

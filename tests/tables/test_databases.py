@@ -9,16 +9,16 @@ from typing import Any
 
 import duckdb
 import pytest
-from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
 from sqlmetrics.engines.database_files import is_query, split
+from tests.support import command_line
 from tests.support.evaluators import Evaluator
 from tests.support.source_rows import (
     CHECKED,
     METRIC,
     check,
+    connection_with_tables,
     lists_table,
     truth_table,
     upside_down,
@@ -34,26 +34,19 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write a database with the lists, the truth and a second model in a schema."""
     monkeypatch.setenv("SQLMETRICS_CHECK", "false")  # a few users
     path = tmp_path / "shop v1.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        for name, table in (("lists", lists_table()), ("truth", truth_table())):
-            connection.register("given", table)
-            connection.execute(f"CREATE TABLE {name} AS FROM given")
+    with connection_with_tables(path) as connection:
         connection.register("given", upside_down())
         connection.execute("CREATE SCHEMA other; CREATE TABLE other.lists AS FROM given")
         connection.execute("CREATE VIEW turned AS FROM other.lists")
     return path
 
 
-def run(*arguments: str) -> list[dict[str, Any]]:
-    result = CliRunner().invoke(main, [*arguments, "--format", "json"])
-    assert result.exit_code == 0, result.stderr
-    rows: list[dict[str, Any]] = json.loads(result.stdout)
-    return rows
+def run(*arguments: str) -> Any:
+    return json.loads(command_line.run(*arguments, "--format", "json").stdout)
 
 
 def error_of(*arguments: str) -> str:
-    result = CliRunner().invoke(main, ["evaluate", METRIC, *arguments])
-    assert result.exit_code in (1, 2)
+    result = command_line.run("evaluate", METRIC, *arguments, code=(1, 2))
     assert not result.stdout
     return result.stderr
 
@@ -125,12 +118,11 @@ def test_a_statement_keeps_the_end_of_a_query_with_a_comment(tmp_path: Path) -> 
         assert duckdb.extract_statements(evaluator.sql("recall@2"))
 
 
-def test_paths_are_not_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_paths_are_not_queries(here: Path) -> None:
     assert is_query("select 1")
     assert is_query("\n FROM x")
     assert not is_query("selected.parquet")
-    write_parquet(tmp_path / "from a file.parquet", lists_table())
+    write_parquet(here / "from a file.parquet", lists_table())
     assert not is_query("from a file.parquet")
     assert split("s3://bucket/x.parquet") is None
     check(values("from a file.parquet"))
@@ -148,12 +140,10 @@ def test_a_record_runs_no_query(shop: Path, tmp_path: Path) -> None:
     assert "which is not a file name" in error_of(*again)
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("kind", ["file", "folder"])
-def test_a_name_of_a_table_and_of_a_file(
-    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_a_name_of_a_table_and_of_a_file(shop: Path, kind: str) -> None:
     """The file was read. Both spellings of the message work."""
-    monkeypatch.chdir(tmp_path)
     Path("in").mkdir()
     written = write_parquet(Path("in", "a.parquet"), upside_down())
     (Path("in") if kind == "folder" else written).rename("lists")
@@ -179,10 +169,7 @@ def test_a_name_of_a_table_and_of_a_file(
 def test_a_view_of_another_schema_over_a_table_of_main(tmp_path: Path) -> None:
     """Such a view is read as within its database."""
     path, record = tmp_path / "shop.duckdb", str(tmp_path / "record.json")
-    with duckdb.connect(str(path)) as connection:
-        for name, table in (("lists", lists_table()), ("truth", truth_table())):
-            connection.register("given", table)
-            connection.execute(f"CREATE TABLE {name} AS FROM given")
+    with connection_with_tables(path) as connection:
         connection.execute("CREATE SCHEMA mart; CREATE VIEW mart.recs AS FROM lists")
         connection.execute("CREATE VIEW mart.again AS FROM mart.recs")
         connection.execute("CREATE TABLE gone AS FROM lists; CREATE VIEW mart.lost AS FROM gone")

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import sqlmetrics as sm
 from sqlmetrics.cli.commands import main
+from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
 from tests.support.source_rows import (
     CHECKED,
@@ -114,9 +115,8 @@ def test_stdin(tmp_path: Path) -> None:
     for kind, content in contents.items():
         convert = str if kind == "trec" else int
         truth = write_parquet(tmp_path / "truth.parquet", truth_table(convert))
-        arguments = ["per-user", "mrr@3", "-r", "-", "-i", str(truth), "--format", "json"]
-        result = CliRunner().invoke(main, arguments, input=content)
-        assert result.exit_code == 0, result.stderr
+        arguments = ["per-user", "mrr@3", "-r", "-", "-i", truth, "--format", "json"]
+        result = run(*arguments, input=content)
         found = {row["user_id"]: row["mrr@3"] for row in json.loads(result.stdout)}
         assert found == pytest.approx({convert(user): v for user, v in EXPECTED.items()})
 

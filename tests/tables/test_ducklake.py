@@ -10,11 +10,10 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
 from sqlmetrics.engines import lake_tables
+from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
 
 TRUTH = {"u1": ["a"], "u2": ["b"]}
@@ -65,18 +64,13 @@ def test_a_record_names_the_snapshot_that_was_read(catalog: Path, tmp_path: Path
     truth = tmp_path / "truth.csv"
     truth.write_text("user_id,item_id\nu1,a\nu2,b\n")
     asked = ["evaluate", "recall@1", "-i", str(truth), "--format", "csv", "--trust-input"]
-    run = CliRunner().invoke(
-        main, [*asked, "-r", f"ducklake:{catalog}#recs", "--record", str(record)]
-    )
-    assert run.exit_code == 0, run.output
+    first = run(*asked, "-r", f"ducklake:{catalog}#recs", "--record", record)
     assert f"ducklake:{catalog}#main.recs@6" in record.read_text()
     with connected(catalog) as connection:
         connection.execute("DELETE FROM lake.recs WHERE user_id = 'u1'")
     assert recall(f"ducklake:{catalog}#recs") == 0.5
-    replay = ["evaluate", "--from-record", str(record), "--trust-record", "--format", "csv"]
-    again = CliRunner().invoke(main, replay)
-    assert again.exit_code == 0, again.output
-    assert again.stdout == run.stdout
+    again = run("evaluate", "--from-record", record, "--trust-record", "--format", "csv")
+    assert again.stdout == first.stdout
 
 
 def test_the_printed_statement_reads_the_snapshot(catalog: Path) -> None:

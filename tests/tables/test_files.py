@@ -19,10 +19,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.feather
 import pytest
-from click.testing import CliRunner, Result
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
+from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
 from tests.support.source_rows import (
     CHECKED,
@@ -62,11 +61,8 @@ def test_parquet(tmp_path: Path) -> None:
         check(values(source))
 
 
-def test_a_path_relative_to_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_parquet(tmp_path / "all.parquet", lists_table())
-    monkeypatch.chdir(tmp_path)
+def test_a_path_relative_to_the_current_folder(here: Path) -> None:
+    write_parquet(here / "all.parquet", lists_table())
     check(values("all.parquet"))
     check(values("./all.parquet"))
 
@@ -124,10 +120,8 @@ def test_folders_tell_of_columns_that_files_lack(write: Write) -> None:
         assert dcg("others") == expected
 
 
-def test_the_order_of_rows_with_columns_of_files_and_of_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_the_order_of_rows_with_columns_of_files_and_of_folders() -> None:
     for write, name in ((write_parquet, "a.parquet"), (write_csv, "a.csv")):
         folder = Path(name[2:], "model=als", "item_id=1")
         folder.mkdir(parents=True)
@@ -170,13 +164,12 @@ def test_a_url_with_wildcards_reads_folders_by_the_same_rule(write: Write) -> No
         assert dcg(url) == dcg(GRADED)
 
 
-def test_columns_of_folders_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_columns_of_folders_are_noted() -> None:
     Path("parts/model=als").mkdir(parents=True)
     write_parquet(Path("parts/model=als/a.parquet"), lists_table())
     write_parquet(Path("truth.parquet"), truth_table())
-    result = CliRunner().invoke(main, ["evaluate", METRIC, "-r", "parts", "-i", "truth.parquet"])
-    assert result.exit_code == 0
+    result = run("evaluate", METRIC, "-r", "parts", "-i", "truth.parquet")
     assert result.stderr == (
         "sqlmetrics: recommendations: the column model of parts/model=als/a.parquet is read from "
         "the names of folders (model=…/), because the files do not have this column\n"
@@ -195,10 +188,8 @@ def test_a_link_to_no_file_is_told(tmp_path: Path) -> None:
                 Evaluator(source, truth_table())
 
 
-def test_columns_of_folders_that_slices_and_conditions_read_are_noted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_columns_of_folders_that_slices_and_conditions_read_are_noted() -> None:
     Path("users/country=FR").mkdir(parents=True)
     users = pa.table({"user_id": list(LISTS), "tier": ["new"] * len(LISTS)})
     write_parquet(Path("users/country=FR/a.parquet"), users)
@@ -212,8 +203,7 @@ def test_columns_of_folders_that_slices_and_conditions_read_are_noted(
         (["--where", "users=country = 'FR'", "--by", "country"], 1),
         ([], 0),
     ):
-        result = CliRunner().invoke(main, ["evaluate", METRIC, *tables, *more])
-        assert result.exit_code == 0
+        result = run("evaluate", METRIC, *tables, *more)
         assert result.stderr.count("is read from the names of folders (country=…/)") == n_notes
         assert result.stderr.count("\n") == n_notes
 
@@ -258,19 +248,11 @@ def test_the_folders_of_a_glob_that_exist_are_no_patterns(write: Write) -> None:
     assert values("day?/*")[1] == 1
 
 
-def test_statements_and_records_of_paths_that_look_like_patterns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_statements_and_records_of_paths_that_look_like_patterns() -> None:
     write_parquet(Path("part[1].parquet"), lists_table())
     write_parquet(Path("part1.parquet"), upside_down())
     write_parquet(Path("truth.parquet"), truth_table())
-
-    def run(*arguments: str) -> Result:
-        result = CliRunner().invoke(main, list(arguments))
-        assert result.exit_code == 0, result.stderr
-        return result
-
     tables = ["-r", "part[1].parquet", "-i", "truth.parquet", "--no-check"]
     (row,) = duckdb.sql(run("sql", METRIC, *tables[:4]).stdout).fetchall()
     assert row[2] == pytest.approx(1 / 3)
@@ -311,8 +293,7 @@ def test_a_file_that_is_given_twice_is_refused(write: Write) -> None:
 def test_a_name_that_is_too_long_is_told(tmp_path: Path) -> None:
     truth = write_parquet(tmp_path / "truth.parquet", truth_table())
     for source in ("x" * 5000, "x*" * 3000, "m=" + "x" * 5000, "[{" + "x/" * 3000):
-        result = CliRunner().invoke(main, ["evaluate", METRIC, "-r", source, "-i", str(truth)])
-        assert result.exit_code == 1
+        result = run("evaluate", METRIC, "-r", source, "-i", truth, code=1)
         assert result.stderr.startswith("sqlmetrics: error: recommendations")
         assert "File name too long" in result.stderr
         assert len(result.stderr) < 200
@@ -418,12 +399,10 @@ def test_names_of_columns_like_those_of_formats(tmp_path: Path) -> None:
             assert evaluator.rows("mrr")["value"] == [1]
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("text", "delimiter"), [("1::2::5::978300760", "::"), ("1 2 5", " ")])
-def test_a_text_of_an_unknown_format_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, delimiter: str
-) -> None:
+def test_a_text_of_an_unknown_format_is_shown(text: str, delimiter: str) -> None:
     """The query that the message gives reads it."""
-    monkeypatch.chdir(tmp_path)
     Path("ratings.dat").write_text(f"{text}\n{text}\n".replace("2", "3", 1))
     with pytest.raises(
         sm.DataError, match=r"cannot tell the format of ratings\.dat, whose"

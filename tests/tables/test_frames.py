@@ -108,11 +108,6 @@ def test_arrow_table(order: str) -> None:
     check(values(lists_table(order)))
 
 
-def test_arrow_record_batch(order: str) -> None:
-    (batch,) = lists_table(order).to_batches()
-    check(values(batch))
-
-
 def test_arrow_reader_can_be_asked_twice(order: str) -> None:
     reader = pa.RecordBatchReader.from_batches(
         lists_table(order).schema, lists_table(order).to_batches(max_chunksize=2)

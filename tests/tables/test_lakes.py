@@ -40,10 +40,9 @@ def make_lake(root: Path, kind: str) -> list[Path]:
 
 
 @pytest.fixture(params=LAYOUTS)
-def kind(request: pytest.FixtureRequest, monkeypatch: Any, tmp_path: Path) -> str:
-    monkeypatch.chdir(tmp_path)
+def kind(request: pytest.FixtureRequest, here: Path) -> str:
     name: str = request.param
-    make_lake(Path("lake"), name)
+    make_lake(here / "lake", name)
     return name
 
 
@@ -86,10 +85,9 @@ def test_every_table_is_checked() -> None:
 
 
 @pytest.fixture(autouse=True)
-def lake_beside(request: pytest.FixtureRequest, monkeypatch: Any, tmp_path: Path) -> None:
+def lake_beside(request: pytest.FixtureRequest, here: Path) -> None:
     if "kind" not in request.fixturenames:
-        monkeypatch.chdir(tmp_path)
-        make_lake(Path("lake"), "Delta")
+        make_lake(here / "lake", "Delta")
 
 
 def test_a_link_into_a_lake_table_is_refused() -> None:
@@ -139,10 +137,10 @@ def test_current_rows_of_a_lake_table_are_read() -> None:
             assert evaluator.evaluate("recall@10")["value"].tolist() == [0.5]
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("source", ["ducks", "ducks/main/recs/*.parquet"])
-def test_files_of_ducklake(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_ducklake(source: str) -> None:
     """Its files have names of their own; the catalog lies elsewhere."""
-    monkeypatch.chdir(tmp_path)
     name = "ducklake-019aa1b2-7c3d-7e4f-8a5b-0123456789ab.parquet"
     folder = Path("ducks/main/recs")
     folder.mkdir(parents=True)

@@ -9,11 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
 from sqlmetrics.tables.models import pattern_of_models
+from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
 from tests.support.source_rows import (
     EXPECTED,
@@ -51,8 +50,7 @@ def test_models_by_option(tmp_path: Path) -> None:
     b = write_csv(tmp_path / "b=1.csv", upside_down())
     truth = write_parquet(tmp_path / "truth.parquet", truth_table())
     arguments = ["-r", f"a={a}", "-r", f"b={b}", "-i", str(truth), "--format", "json"]
-    result = CliRunner().invoke(main, ["per-user", METRIC, *arguments])
-    assert result.exit_code == 0, result.stderr
+    result = run("per-user", METRIC, *arguments)
     both({
         (row["model"], row["user_id"]): row["mrr@3"]
         for row in json.loads(result.stdout)
@@ -93,10 +91,7 @@ def test_models_may_have_any_name(tmp_path: Path) -> None:
     truth = write_parquet(tmp_path / "truth.parquet", truth_table())
     path = write_parquet(tmp_path / "a=1.parquet", lists_table())
     options = [part for name in NAMES for part in ("-r", f"{name}={path}")]
-    result = CliRunner().invoke(
-        main, ["evaluate", "mrr", *options, "-i", str(truth), "--format", "json"]
-    )
-    assert result.exit_code == 0, result.stderr
+    result = run("evaluate", "mrr", *options, "-i", truth, "--format", "json")
     assert [row["model"] for row in json.loads(result.stdout)] == NAMES
 
 
@@ -140,11 +135,9 @@ def test_models_named_by_their_files(tmp_path: Path) -> None:
         Evaluator(str(tmp_path / "{model}.csv"), truth_table())
 
 
-def test_a_path_that_names_models_may_have_an_equals_sign(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("here")
+def test_a_path_that_names_models_may_have_an_equals_sign() -> None:
     """Folders as Hive names them; NAME=FILE is another form of the same option."""
-    monkeypatch.chdir(tmp_path)
     write_csv(Path("truth.csv"), truth_table())
     for model in ("als", "popular"):
         for path in (Path(f"runs/model={model}/a.csv"), Path(f"k=1/{model}.csv")):
@@ -152,8 +145,7 @@ def test_a_path_that_names_models_may_have_an_equals_sign(
             write_csv(path, lists_table())
     for pattern in ("runs/model={model}/a.csv", "runs/model={model}", "k=1/{model}.csv"):
         command = ["evaluate", METRIC, "-r", pattern, "-i", "truth.csv", "--format", "json"]
-        result = CliRunner().invoke(main, [*command, "--no-check"])
-        assert result.exit_code == 0, result.stderr
+        result = run(*command, "--no-check")
         assert [row["model"] for row in json.loads(result.stdout)] == ["als", "popular"]
 
 

@@ -4,9 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from click.testing import CliRunner
 
-from sqlmetrics.cli.commands import main
 from sqlmetrics.tables.schema import Source, Table
 from tests.support.calls import findings_of
 from tests.support.evaluators import Evaluator
@@ -85,12 +83,3 @@ def test_values_that_are_no_numbers_are_not_looked_at() -> None:
     )
     (found,) = findings(truth).values()
     assert "the column rating (2 to 4)" in str(found.found)
-
-
-def test_evaluate_says_that_ratings_are_not_read(tmp_path: Path) -> None:
-    LISTS.to_parquet(tmp_path / "lists.parquet")
-    STARS.to_parquet(tmp_path / "stars.parquet")
-    inputs = ["-r", str(tmp_path / "lists.parquet"), "-i", str(tmp_path / "stars.parquet")]
-    result = CliRunner().invoke(main, ["evaluate", "ndcg@2", *inputs])
-    assert result.exit_code == 0
-    assert "the column rating (1 to 5) looks like a relevance, but is not read" in result.stderr

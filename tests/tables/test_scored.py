@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import sqlmetrics as sm
-from sqlmetrics.cli.commands import main
 from sqlmetrics.errors import RowsError
+from tests.support.command_line import run
 from tests.support.evaluators import Evaluator
 
 # shoes: labels 0, 2, 1 by score; hats: 0, 1
@@ -153,11 +152,10 @@ def test_command_line_and_its_record(tmp_path: Path) -> None:
     path, record = tmp_path / "scored.csv", tmp_path / "record.json"
     SCORED.rename(columns={"relevance": "label"}).to_csv(path, index=False)
     asked = ["evaluate", "mrr", "--scored", str(path), "--column", "relevance=label"]
-    first = CliRunner().invoke(main, [*asked, "--format", "csv", "--record", str(record)])
-    assert first.exit_code == 0, first.output
+    first = run(*asked, "--format", "csv", "--record", record)
     assert f"mrr,,{MRR},2" in first.stdout
-    again = ["evaluate", "--from-record", str(record), "--trust-record", "--format", "csv"]
-    assert CliRunner().invoke(main, again).stdout == first.stdout
+    again = run("evaluate", "--from-record", record, "--trust-record", "--format", "csv")
+    assert again.stdout == first.stdout
 
 
 def test_what_the_table_lacks() -> None:

@@ -12,14 +12,6 @@ from tests.support.evaluators import Evaluator
 from tests.support.source_rows import check, ranked, relevant, trec_run, values
 
 
-def test_words_of_trec_files_are_not_replaced(tmp_path: Path) -> None:
-    folder = tmp_path / "line=9"
-    folder.mkdir()
-    (folder / "run").write_text(trec_run(ranked()))
-    (folder / "qrels").write_text(trec_qrels(relevant()))
-    check(values(folder / "run", folder / "qrels"), str)
-
-
 def trec_qrels(rows: list[tuple[Any, Any]], delimiter: str = " ") -> str:
     lines = [[user, 0, item, 1] for user, item in rows]
     lines.append([1, 0, 99, 0])  # judged and not relevant
@@ -27,7 +19,9 @@ def trec_qrels(rows: list[tuple[Any, Any]], delimiter: str = " ") -> str:
 
 
 def test_trec(tmp_path: Path) -> None:
-    for names in (("run", "qrels"), ("a.run", "a.qrels"), ("a.txt", "b.test")):
+    (tmp_path / "line=9").mkdir()  # a word of such files
+    pairs = [("run", "qrels"), ("a.run", "a.qrels"), ("a.txt", "b.test")]
+    for names in [*pairs, ("line=9/run", "line=9/qrels")]:
         for delimiter in (" ", "\t", "  "):
             run, qrels = (tmp_path / name for name in names)
             run.write_text(trec_run(ranked(), delimiter))
@@ -46,6 +40,7 @@ RATINGS = "".join(f"{user}\t{6 + user}\t{1 + user % 5}\t{{}}\n" for user in rang
 NAMES = ["user_id", "item_id", "rating", "timestamp"]
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -55,11 +50,8 @@ NAMES = ["user_id", "item_id", "rating", "timestamp"]
         ("1 10 5 880000000\n", "its fourth column has times"),
     ],
 )
-def test_ratings_without_a_header_are_no_qrels(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, why: str
-) -> None:
+def test_ratings_without_a_header_are_no_qrels(text: str, why: str) -> None:
     """The rating became the item, and the time the relevance."""
-    monkeypatch.chdir(tmp_path)
     for name in ("u.data", "ratings.txt", "u1"):
         Path(name).write_text(text)
         told = rf"{name} has no header, and is not .*{why}"
