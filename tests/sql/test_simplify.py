@@ -193,6 +193,18 @@ CASES: dict[str, tuple[str, str]] = {
         "UNION ALL SELECT user_id, 1 AS grade FROM lists_table ) "
         "SELECT user_id, count(*) AS n FROM low WHERE grade <= 1 GROUP BY user_id",
     ),
+    "a lower limit stays beside a higher one, which may be the parameter of a macro": (
+        """
+        low AS (
+            SELECT user_id, grade FROM truth WHERE grade <= 2
+            UNION ALL SELECT user_id, 1 AS grade FROM recs
+        )
+        SELECT low.user_id, count(*) AS n FROM low WHERE low.grade <= 3 GROUP BY low.user_id
+        """,
+        "WITH low AS ( SELECT user_id, grade FROM truth_table WHERE grade <= 2 "
+        "UNION ALL SELECT user_id, 1 AS grade FROM lists_table ) "
+        "SELECT user_id, count(*) AS n FROM low WHERE grade <= 3 GROUP BY user_id",
+    ),
     "a limit that a missing row of an outer join does not meet": (
         """
         named AS (SELECT user_id, 1 AS grade FROM truth WHERE grade <= 2 GROUP BY user_id)

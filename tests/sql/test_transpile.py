@@ -137,9 +137,9 @@ PRINTED = [
      "DOUBLE[]) END, 1) AS p, unnest(CASE WHEN coalesce(a, b) IS NOT NULL THEN CAST([a, b] AS "
      "DOUBLE[]) END) AS v FROM t",
      "SELECT i, 1 AS p, CAST(a AS DOUBLE PRECISION) AS v FROM t "
-     "WHERE NOT a IS NULL OR NOT b IS NULL "
+     "WHERE a IS NOT NULL OR b IS NOT NULL "
      "UNION ALL SELECT i, 2 AS p, CAST(b AS DOUBLE PRECISION) AS v FROM t "
-     "WHERE NOT a IS NULL OR NOT b IS NULL"),
+     "WHERE a IS NOT NULL OR b IS NOT NULL"),
     ("weeks_from_monday", "bigquery", "SELECT date_trunc('week', CAST(x AS DATE)) AS y FROM t",
      "SELECT DATE_TRUNC(CAST(x AS DATE), ISOWEEK) AS y FROM t"),
     ("differences_of_times", "snowflake",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from sqlglot import exp
 
 from sqlmetrics.sql.simplify.facts import Facts, limits_of
@@ -27,7 +25,11 @@ _OF_ALL_ROWS = ("group", "distinct", "having", "qualify", "order", "limit", "off
 
 
 def drop_held(relation: Relation, statement: Statement) -> None:
-    """Drop `rank <= k` where no row that is read has a higher rank."""
+    """Drop `rank <= k` where no row that is read has a higher rank.
+
+    The rows must meet the same limit, or be at the first rank: `rank <= 1000` meets some cutoffs
+    only, and macros have the cutoff as a parameter.
+    """
     for select in find_all(relation.tree, exp.Select):
         where = select.args.get("where")
         if where is None:
@@ -41,7 +43,7 @@ def drop_held(relation: Relation, statement: Statement) -> None:
             column
             for column, limit in limits_of(select).items()
             if isinstance(column, exp.Column)
-            and most.get(column.table, {}).get(column.name, math.inf) <= limit
+            and most.get(column.table, {}).get(column.name) in (0, 1, limit)
         }
         left = [
             part
