@@ -183,18 +183,14 @@ class _Counts:
 
 def _counts(engine: Engine, table: Table, column: str, exact: int = 2**53) -> _Counts:
     """Count the ids of a table; from `exact` on, a whole number can stand for several ids."""
-    probe = environment().get_template("inputs/float_ids.sql.j2")
     total = _Counts()
     for source in table.sources:
         found = source.find(column)
         if found is None or found.is_list or source.only_named:
             continue
-        query = probe.render(
-            column=found.source,
-            relation=source.relation,
-            exact=exact,
-            is_float=type_family(found.type) == "floating-point",
-        )
+        is_float = type_family(found.type) == "floating-point"
+        context = {"column": found.source, "relation": source.relation}
+        query = render_file("inputs/float_ids", {**context, "exact": exact, "is_float": is_float})
         (row,) = engine.query(query, source.label)
         total.rows += int(row["n_rows"])
         total.missing += int(row["n_missing"])
