@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,7 +20,7 @@ from sqlmetrics.errors import (
     SqlmetricsWarning,
     TemplateError,
     UsageError,
-    callers_level,
+    issue,
     suggestion,
 )
 from sqlmetrics.metrics.catalog import Catalog
@@ -763,15 +762,14 @@ def warn_of_empty_slices(frame: Frame, sliced_by: Iterable[Attribute]) -> None:
         if attribute.table and labels == {attribute.missing}:
             who = "user" if attribute.of == "users" else "relevant item"
             problem = f"by: no {who} has a value of {attribute.name} in the table {attribute.table}"
-            warnings.warn(
+            issue(
                 SqlmetricsWarning(
                     problem,
                     table=attribute.table,
                     column=attribute.name,
                     remedy="check that the table has rows, and that its ids match those of the "
                     "other tables",
-                ),
-                stacklevel=callers_level(),
+                )
             )
 
 
@@ -801,13 +799,12 @@ def warn_of_small_slices(frame: Frame, sliced_by: Sequence[Attribute]) -> None:
         least, size = next(iter(small.items()))
         names = [attribute.name for attribute in sliced_by]
         slice_ = ", ".join(f"{name}={label}" for name, label in zip(names, least, strict=True))
-        warnings.warn(
+        issue(
             SqlmetricsWarning(
                 f"gap: {len(small)} of {n_slices} slices have fewer than {FEW_USERS} users, such "
                 f"as {slice_} with {size}; differences of this size can come by chance",
                 remedy=Message(
                     "look at the p_value, and at the interval with ", Argument("ci", "bootstrap")
                 ),
-            ),
-            stacklevel=callers_level(),
+            )
         )

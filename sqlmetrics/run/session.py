@@ -6,7 +6,6 @@ import contextlib
 import functools
 import logging
 import threading
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,7 @@ from sqlmetrics.errors import (
     GateError,
     SqlmetricsWarning,
     UsageError,
-    callers_level,
+    issue,
     suggestion,
 )
 from sqlmetrics.metrics.catalog import Catalog
@@ -229,7 +228,7 @@ class Session:
         for note in reader.notes:
             _log.info(note)
         for warning in reader.warnings:
-            warnings.warn(warning, SqlmetricsWarning, stacklevel=callers_level())
+            issue(SqlmetricsWarning(warning))
         check_runs(tables)
         check_types(self.engine, tables, user_keys)
         if self.engine.embedded is not None:
@@ -354,7 +353,7 @@ class Session:
         """Issue the warnings of a result, at most once each per public call."""
         assert self.call is not None
         for message in self.call.new(messages):
-            warnings.warn(SqlmetricsWarning(message), stacklevel=callers_level())
+            issue(SqlmetricsWarning(message))
 
     def note(self, text: str) -> None:
         """Log a note about the computation, at most once per public call."""
@@ -387,7 +386,7 @@ class Session:
             found = [DataWarning(stopped(error))]
         for warning in found:
             if warning.message not in self._warned:
-                warnings.warn(warning, stacklevel=callers_level())
+                issue(warning)
                 self._warned.add(warning.message)
 
     def _forget_what_may_change(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,7 +12,7 @@ from sqlmetrics.errors import (
     GateError,
     SqlmetricsWarning,
     UsageError,
-    callers_level,
+    issue,
     suggestion,
 )
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
@@ -448,12 +447,11 @@ def _with_past(gate: Gate, row: Mapping[str, Any], of_past: OfPast) -> Gate | No
 def _warn_of_past(gate: Gate, places: Sequence[str]) -> None:
     n_runs = max(term.n_runs for term in gate.past)
     rows = by_number(len(places), "row|rows")
-    warnings.warn(
+    issue(
         SqlmetricsWarning(
             f'the gate "{gate.text}" is not judged for {len(places)} {rows}, e.g. {places[0]}: the '
             f"history has fewer than {n_runs} runs of this row with the same settings"
-        ),
-        stacklevel=callers_level(),
+        )
     )
 
 

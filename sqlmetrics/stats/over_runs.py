@@ -20,18 +20,6 @@ Over = Literal["users", "runs", "paired_runs"]
 OVER: tuple[Over, ...] = get_args(Over)
 
 
-def check_over(over: str) -> None:
-    """Check what a comparison is over.
-
-    Raises:
-        UsageError: it is none of `OVER`.
-    """
-    if over not in OVER:
-        raise UsageError(
-            f"over must be one of {', '.join(OVER)}, not {over!r}{suggestion(str(over), OVER)}"
-        )
-
-
 def over_runs(
     values: pd.DataFrame,
     baseline: str,
