@@ -74,12 +74,7 @@ class TableFormat(Format):
 
     def render(self, result: Result, digits: int | None) -> str:
         """Return a result as text."""
-        return self.table(texts_of(rows_of(result), digits), {})
-
-
-def rows_of(result: Result) -> Rows:
-    """Return the rows of a result."""
-    return result if isinstance(result, Rows) else Rows.of_frame(result)
+        return self.table(texts_of(Rows.of(result), digits), {})
 
 
 def rendered(result: Result, name: str, digits: int | None) -> str:
@@ -197,7 +192,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 def records_of(result: Result, digits: int | None) -> list[dict[str, Any]]:
     """Return the rows of a result as JSON can hold them."""
-    rows = rows_of(result)
+    rows = Rows.of(result)
     return [
         {name: _plain(value, digits) for name, value in zip(rows.names, row, strict=True)}
         for row in rows.values
@@ -238,7 +233,7 @@ def _tracked(name: str) -> Callable[[Result, int | None], str]:
 def _junit(result: Result, digits: int | None) -> str:
     from sqlmetrics.cli import junit
 
-    return junit.suites(rows_of(result), digits)
+    return junit.suites(Rows.of(result), digits)
 
 
 _MARKDOWN = TableFormat(name="markdown", suffixes=(".md",), table=markdown.table)

@@ -111,7 +111,7 @@ class Gates:
             return render(result, kind, digits)
         from sqlmetrics.cli.markdown import with_verdicts
 
-        return with_verdicts(rows_of(result), self.verdicts, digits, n_warnings)
+        return with_verdicts(Rows.of(result), self.verdicts, digits, n_warnings)
 
     def check(self) -> None:
         """Raise a GateError if the result fails a gate, or if there were data warnings."""

@@ -253,7 +253,7 @@ def with_result(
     if n_rows > MOST_ROWS:
         why = f"the result has {n_rows:,} rows; a record stores at most {MOST_ROWS:,}"
         return _unknown(dict(record), rows=why)
-    rows = result if isinstance(result, Rows) else Rows.of_frame(result)
+    rows = Rows.of(result)
     values = [[plain(value) for value in row] for row in rows.values]
     return {**record, "columns": list(rows.names), "rows": values}
 

@@ -74,7 +74,7 @@ def passed(
     """
     if not gates:
         return result
-    rows: Rows = result if isinstance(result, Rows) else Rows.of_frame(result)
+    rows: Rows = Rows.of(result)
     with contextlib.ExitStack() as stack:
         of_past = None
         if past is not None and any(gate.past for gate in gates):

@@ -284,7 +284,7 @@ def _warn_of_range(rows: Frame, request: MetricRequest, run: PlannedRun) -> None
     if "metric" in columns:
         if metric.grain != "run" and request.values["aggregate"] != "mean":  # such as a sum
             return
-        means = rows if isinstance(rows, Rows) else Rows.of_frame(rows)
+        means = Rows.of(rows)
         unknown = [None] * len(means)
         # with several runs, std is that of the runs
         has_std = {"std", "n_users"} <= set(columns) and "n_runs" not in columns
