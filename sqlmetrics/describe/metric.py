@@ -67,7 +67,7 @@ def describe_metric(catalog: Catalog, spec: str, convention: str | Path = STANDA
     if differs := settings.convention.differences(metric.name):
         lines += ["", "not reproduced by the convention:"]
         lines += [f"  {difference.there}. Here: {difference.here}." for difference in differs]
-    sql = query_of(Planner(catalog, {}).metric_text(metric, values))
+    sql = query_of(Planner(catalog, {}).text(metric, values))
     lines += ["", "query over its stages:", "", sql]
     return "\n".join(lines) + "\n"
 
@@ -114,13 +114,13 @@ def describe_slice(catalog: Catalog, name: str) -> str:
             lines += _param_lines(param, param.default)
     planner = Planner(catalog, {})
     values = {param.name: param.default for param in slice_.params.values()}
-    sql = query_of(planner.text(slice_.body, str(slice_.path), values))
+    sql = query_of(planner.text(slice_, values))
     return "\n".join([*lines, "", "query over its stages:", "", sql]) + "\n"
 
 
 def metric_query(catalog: Catalog, metric: Metric) -> str:
     """Render the query of a metric, without its stages, under the standard convention."""
-    return query_of(Planner(catalog, {}).metric_text(metric, standard_values(catalog, metric)))
+    return query_of(Planner(catalog, {}).text(metric, standard_values(catalog, metric)))
 
 
 def query_of(text: Text) -> str:
@@ -159,9 +159,9 @@ def what_is_read(planner: Planner, metric: Metric, values: Mapping[str, Value]) 
                 continue
             stage = templates[name] = planner.catalog.stages.get(name)
             if stage is not None:
-                visit(planner.stage_text(stage, context))
+                visit(planner.text(stage, context))
 
-    visit(planner.metric_text(metric, context))
+    visit(planner.text(metric, context))
     if metric.grain == "user":
         visit(Text("SELECT 1 FROM audience", "audience"))
     elif metric.grain == "round":
@@ -171,7 +171,7 @@ def what_is_read(planner: Planner, metric: Metric, values: Mapping[str, Value]) 
 
 def stages_of(catalog: Catalog, metric: Metric, values: Mapping[str, Value]) -> set[str]:
     """Return the stages and tables that the query of a metric names."""
-    text = Planner(catalog, {}).metric_text(metric, {**values, **cutoff_context([None])})
+    text = Planner(catalog, {}).text(metric, {**values, **cutoff_context([None])})
     return set(names_read(text.sql, text.where))
 
 
@@ -189,8 +189,8 @@ def settings_read(catalog: Catalog, metric: Metric, values: Mapping[str, Value])
     def queries(changed: Mapping[str, Value]) -> list[Text] | None:
         context = {**values, **cutoff_context([1]), **changed}
         try:
-            texts = [planner.stage_text(stage, context) for stage in stages]
-            return [planner.metric_text(metric, context), *texts]
+            texts = [planner.text(stage, context) for stage in stages]
+            return [planner.text(metric, context), *texts]
         except SqlmetricsError:  # the value is not supported here
             return None
 
