@@ -145,6 +145,12 @@ class Read:
     templates: Mapping[str, Template | None]
     needs: Sequence[tuple[str, str]]
 
+    @property
+    def tables(self) -> list[str]:
+        """Return the input tables."""
+        names = {*self.templates, *(table for table, _ in self.needs)}
+        return [table for table in TABLES if table in names]
+
 
 def what_is_read(planner: Planner, metric: Metric, values: Mapping[str, Value]) -> Read:
     """Return the stages and input tables that a metric reads."""
@@ -166,6 +172,7 @@ def what_is_read(planner: Planner, metric: Metric, values: Mapping[str, Value]) 
         visit(Text("SELECT 1 FROM audience", "audience"))
     elif metric.grain == "round":
         visit(Text(f"SELECT 1 FROM {metric.audience}", metric.audience))
+    needs |= dict.fromkeys(ATTRIBUTES[name] for name in templates if name in ATTRIBUTES)
     return Read(templates, list(needs))
 
 
@@ -225,14 +232,10 @@ def tables_needed(
     planner = Planner(catalog, {})
     values = standard_values(catalog, metric) if values is None else values
     read = what_is_read(planner, metric, values)
-    needs = [*read.needs, *(ATTRIBUTES[name] for name in read.templates if name in ATTRIBUTES)]
     texts = []
-    for table in TABLES:
-        columns = [column for owner, column in needs if owner == table]
-        if columns:
-            texts.append(f"{table} ({', '.join(columns)})")
-        elif table in read.templates:
-            texts.append(table)
+    for table in read.tables:
+        columns = [column for owner, column in read.needs if owner == table]
+        texts.append(f"{table} ({', '.join(columns)})" if columns else table)
     return texts
 
 
