@@ -199,14 +199,6 @@ def records_of(result: Result, digits: int | None) -> list[dict[str, Any]]:
     ]
 
 
-def _json_list(result: Result, digits: int | None) -> str:
-    return json_text(records_of(result, digits), 2)
-
-
-def _json_lines(result: Result, digits: int | None) -> str:
-    return "".join(map(json_text, records_of(result, digits)))
-
-
 def _plain(value: Any, digits: int | None) -> Any:
     """Return a value that JSON can hold: no NaN, no infinity, no NumPy types."""
     if isinstance(value, dict):
@@ -246,8 +238,14 @@ FORMATS: Mapping[str, Format] = {
             best="* best", note="{}\n", escape=one_line,
         ),
         Format(name="csv", suffixes=(".csv",), lay_out=_csv),
-        Format(name="json", suffixes=(".json",), lay_out=_json_list),
-        Format(name="jsonl", suffixes=(".jsonl", ".ndjson"), lay_out=_json_lines),
+        Format(
+            name="json", suffixes=(".json",),
+            lay_out=lambda *result: json_text(records_of(*result), 2),
+        ),
+        Format(
+            name="jsonl", suffixes=(".jsonl", ".ndjson"),
+            lay_out=lambda *result: "".join(map(json_text, records_of(*result))),
+        ),
         _MARKDOWN,
         replace(_MARKDOWN, name="github", suffixes=(), has_summary=True),
         TableFormat(
