@@ -113,11 +113,6 @@ class Study:
         ]
         self.better = {request.name: request.higher_is_better for request in self.requests}
 
-    @property
-    def asked_at_main(self) -> list[MetricSpec]:
-        """Return all metrics at the main cutoff of the report."""
-        return [replace(request.spec, cutoff=request.k) for request in self.main]
-
     def labels(self, requests: Iterable[MetricRequest]) -> list[str]:
         """Return metrics with their cutoffs, the primary metric first."""
         names = [request.column for request in requests]

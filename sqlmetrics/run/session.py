@@ -260,24 +260,19 @@ class Session:
         """The table with the models: the recommendations, or else the policy."""
         return next((self.tables[name] for name in OF_MODELS if name in self.tables), None)
 
-    @functools.cached_property
-    def _tables_read_alone(self) -> dict[str, Table]:
-        """The tables as read by a statement that runs without this evaluator."""
-        return {
+    @functools.cache  # noqa: B019 - the cache may live as long as the session
+    def printing_planner(self, dialect: str) -> Planner:
+        """Return a planner for statements in a dialect that run without this evaluator."""
+        printed = self.engine.printed
+        tables = {
             name: replace(
                 table,
                 sources=tuple(
-                    replace(source, relation=self.engine.printed(source.relation))
-                    for source in table.sources
+                    replace(source, relation=printed(source.relation)) for source in table.sources
                 ),
             )
             for name, table in self.tables.items()
         }
-
-    @functools.cache  # noqa: B019 - the cache may live as long as the session
-    def printing_planner(self, dialect: str) -> Planner:
-        """Return a planner for statements in a dialect that run without this evaluator."""
-        tables = self._tables_read_alone
         return replace(self.planner, tables=tables, checked=False, dialect=dialect).shared()
 
     def _accepted(self, names: Any) -> Set[str]:
@@ -308,10 +303,6 @@ class Session:
             lines.append(f"settings: {', '.join(f'{name}={given[name]}' for name in given)}")
         lines += [f"where: {table}: {condition}" for table, condition in self.where.items()]
         return [*lines, f"engine: {self.engine.dialect} {self.engine.version}"]
-
-    def counted(self, plan: Plan) -> list[dict[str, Any]]:
-        """Run a plan that counts users, on tables that were already validated."""
-        return self.engine.records(self.physical(plan))
 
     def physical(self, plan: Plan) -> Plan:
         """Plan how the engine runs a plan."""

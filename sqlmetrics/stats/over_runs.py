@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.spec import labelled
 from sqlmetrics.stats.paired_tests import ROUNDING, adjusted_within, powers, t_interval, t_test
 from sqlmetrics.stats.power import Power
