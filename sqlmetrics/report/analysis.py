@@ -132,10 +132,10 @@ class Study:
         """Return the queries that several analyses read."""
         return [*self.results.of_everybody, self.item_counts, self.stage("ranked")]
 
-    def stage(self, name: str, planner: Planner | None = None) -> Query:
+    def stage(self, name: str) -> Query:
         """Plan a stage under the settings of the primary metric."""
         values = without_credit({**self.primary.values, **cutoff_context([self.primary.k])})
-        return (planner or self.planner).node(name, values)
+        return self.planner.node(name, values)
 
     def if_there(self, stage: str) -> Query | None:
         """Plan a stage, or return None if it needs tables that are not there."""

@@ -834,8 +834,6 @@ def file_of(node: Node) -> str:
         return f"{node.template}.sql.j2"
     if node.name.startswith("kept_"):
         return "inputs/kept_rows.sql.j2"
-    if node.name.endswith("_of_examples"):
-        return "inputs/rows_of_users.sql.j2"
     if node.is_input:
         kind = "table" if node.name in RICH else "attribute"
         return f"inputs/{node.name if node.name in ATTRIBUTES else kind}.sql.j2"
