@@ -25,7 +25,8 @@ import sqlglot
 from sqlglot import exp
 
 import sqlmetrics as sm
-from sqlmetrics.export.statements import CUTOFFS, Reads, about, at_any_cutoff
+from sqlmetrics.describe.metric import Read
+from sqlmetrics.export.statements import CUTOFFS, about, at_any_cutoff, read_by
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
 from sqlmetrics.metrics.settings import Settings
@@ -55,10 +56,10 @@ def _evaluator(order: str) -> sm.Evaluator:
 
 
 @functools.cache
-def reads(metric: str) -> Reads:
+def reads(metric: str) -> Read:
     """Return what a metric reads under the standard convention."""
     settings = Settings(CATALOG, Convention.load(STANDARD), {})
-    return Reads.of(CATALOG, settings.request(MetricSpec(metric)))
+    return read_by(CATALOG, settings.request(MetricSpec(metric)))
 
 
 def metrics() -> list[str]:
@@ -66,7 +67,7 @@ def metrics() -> list[str]:
     return [
         name
         for name in CATALOG.metrics
-        if {*reads(name).tables} <= {*_TABLES} and reads(name).needs <= _OPTIONAL
+        if {*reads(name).tables} <= {*_TABLES} and {*reads(name).needs} <= _OPTIONAL
     ]
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.errors import DataError, DataWarning, UsageError, callers_level
+from sqlmetrics.errors import DataError, DataWarning, UsageError, issue
 from sqlmetrics.evaluator import Evaluator
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.definitions import Definitions
@@ -200,6 +199,6 @@ def _lengths(group: Any, n_labels: int) -> np.ndarray:
         raise DataError(f"group: {problem}", remedy=_OF_IDS)
     if len(lengths) == n_labels > 1:
         problem = f"group: there are as many lists as labels ({n_labels:,})"
-        warnings.warn(DataWarning(problem, remedy=_OF_IDS, after="."), stacklevel=callers_level())
+        issue(DataWarning(problem, remedy=_OF_IDS, after="."))
     found: np.ndarray = whole.astype(np.int64)
     return found

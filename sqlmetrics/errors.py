@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import inspect
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -218,6 +220,17 @@ def none_left(metric: str, error: MissingTableError) -> MissingTableError:
     )
 
 
+def check_choice(argument: str, chosen: object, known: Sequence[str]) -> None:
+    """Check that the value of an argument is one of those known.
+
+    Raises:
+        UsageError: it is another value.
+    """
+    if chosen not in known:
+        close = suggestion(str(chosen), known)
+        raise UsageError(f"{argument} must be one of {', '.join(known)}, not {chosen!r}{close}")
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x' or 'y'?` with the names closest to `name`, or an empty text.
 
@@ -272,6 +285,25 @@ def example_rows(rows: Sequence[Mapping[str, Any]]) -> str:
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in table]
     return "\n".join("    " + line.rstrip() for line in lines)
+
+
+def imported(module: str, needed: str, extra: str) -> Any:
+    """Import a module of an optional package; `needed`: "the t-test needs scipy".
+
+    Raises:
+        UsageError: it cannot be imported.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise UsageError(
+            f"{needed}, which cannot be imported ({error}); run pip install 'sqlmetrics[{extra}]'"
+        ) from error
+
+
+def issue(warning: SqlmetricsWarning) -> None:
+    """Issue a warning at the line that called the package."""
+    warnings.warn(warning, stacklevel=callers_level())
 
 
 def callers_level() -> int:

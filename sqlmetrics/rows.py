@@ -49,6 +49,11 @@ class Rows:
         return Rows(columns[0], columns[1], values)
 
     @classmethod
+    def of(cls, result: Rows | pd.DataFrame) -> Rows:
+        """Return the rows of a result."""
+        return result if isinstance(result, Rows) else cls.of_frame(result)
+
+    @classmethod
     def of_records(cls, records: Sequence[Mapping[str, Any]], prose: Collection[str] = ()) -> Rows:
         """Convert one or more records with the same names; columns of integers are counts."""
         kinds = [

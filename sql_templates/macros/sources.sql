@@ -23,11 +23,7 @@ CASE WHEN {{ ident(column.source) }} THEN 1 WHEN NOT {{ ident(column.source) }} 
 CASE WHEN {{ ident(column) }} IS NULL THEN 0 ELSE array_length({{ ident(column) }}) END
 {%- endmacro -%}
 
-{#- "yes" if the column has a time zone: engines take year and month in the zone of the session. -#}
-{%- macro has_time_zone(column) -%}
-{{ "yes" if column.type in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS") }}
-{%- endmacro -%}
-
+{#- Engines take year and month in the zone of the session. -#}
 {%- macro time_in_utc(column) -%}
 {%- set value = ident(column.source) -%}
 {#- epoch_us does not take nanoseconds -#}

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.templates import environment
-from sqlmetrics.tables.schema import NO_TYPE, ROUND, UNKNOWN, Table, of_row, type_family
+from sqlmetrics.sql.templates import render_file
+from sqlmetrics.tables.schema import NO_TYPE, ROUND, UNKNOWN, ZONED, Table, of_row, type_family
 from sqlmetrics.texts.messages import Message, sentences
 from sqlmetrics.texts.wording import by_number
 
 _UNTYPED = {UNKNOWN, NO_TYPE}
-_ZONED = {"TIMESTAMP WITH TIME ZONE": "TIMESTAMP", "TIMESTAMPTZ_NS": "TIMESTAMP_NS"}
 # times by precision: a conversion to a type further right keeps different ids different
 _TIMES = ("DATE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE",
           "TIMESTAMP_NS", "TIMESTAMPTZ_NS")  # fmt: skip
@@ -95,7 +94,7 @@ def _different(
             ((left, ours), (right, theirs)), key=lambda held: _TIMES.index(held[1])
         )
         how = f"for example with {_as_finer(_source_of(converted, column), coarse, fine)} in SQL"
-        if (coarse in _ZONED) != (fine in _ZONED):
+        if (coarse in ZONED) != (fine in ZONED):
             how += ", with the time zone of the ids without a time zone"
     else:
         return DataError(problem, table=right.name, column=column, remedy=_OTHER_KIND)
@@ -154,17 +153,17 @@ def _of_fractions(
 
 def _as_finer(name: str, coarse: str, fine: str) -> str:
     """Return the conversion of times to a type at least as precise, in any zone of the session."""
-    if (coarse in _ZONED) == (fine in _ZONED):
+    if (coarse in ZONED) == (fine in ZONED):
         return _cast(identifier(name), fine)
-    if coarse in _ZONED:
+    if coarse in ZONED:
         return _cast(_at_utc(identifier(name), coarse), fine)
-    plain = identifier(name) if coarse == _ZONED[fine] else _cast(identifier(name), _ZONED[fine])
+    plain = identifier(name) if coarse == ZONED[fine] else _cast(identifier(name), ZONED[fine])
     return f"{plain} AT TIME ZONE 'UTC'"
 
 
 def _at_utc(expression: str, type_name: str) -> str:
     """Return times with a time zone as those in UTC; other expressions are returned unchanged."""
-    return f"{expression} AT TIME ZONE 'UTC'" if type_name in _ZONED else expression
+    return f"{expression} AT TIME ZONE 'UTC'" if type_name in ZONED else expression
 
 
 def _cast(expression: str, type_name: str) -> str:
@@ -183,18 +182,14 @@ class _Counts:
 
 def _counts(engine: Engine, table: Table, column: str, exact: int = 2**53) -> _Counts:
     """Count the ids of a table; from `exact` on, a whole number can stand for several ids."""
-    probe = environment().get_template("inputs/float_ids.sql.j2")
     total = _Counts()
     for source in table.sources:
         found = source.find(column)
         if found is None or found.is_list or source.only_named:
             continue
-        query = probe.render(
-            column=found.source,
-            relation=source.relation,
-            exact=exact,
-            is_float=type_family(found.type) == "floating-point",
-        )
+        is_float = type_family(found.type) == "floating-point"
+        context = {"column": found.source, "relation": source.relation}
+        query = render_file("inputs/float_ids", {**context, "exact": exact, "is_float": is_float})
         (row,) = engine.query(query, source.label)
         total.rows += int(row["n_rows"])
         total.missing += int(row["n_missing"])

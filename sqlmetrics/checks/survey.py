@@ -261,12 +261,10 @@ def unreadable(error: DataError) -> Finding:
 
 
 def _are_there(planner: Planner, needs: Sequence[str]) -> bool:
-    for table, _, column in (need.partition(".") for need in needs):
-        if table not in planner.tables:
-            return False
-        if column and column not in planner.tables[table].columns:
-            return False
-    return True
+    return all(
+        planner.inputs.has(table, column) if column else table in planner.tables
+        for table, _, column in (need.partition(".") for need in needs)
+    )
 
 
 def times_that_differ(planner: Planner, needs: Sequence[str]) -> str:

@@ -103,7 +103,8 @@ class Datasets:
             for count in COUNTS
             if count in board
         ]
-        tests = self.ranks.columns_of_tests if self.ranks else []
+        columns = self.ranks.columns() if self.ranks else {}
+        tests = [name for name, cells in columns.items() if not isinstance(cells, list)]
         text = render_leaderboard(
             frame.drop(columns=[*counts, *tests]),  # they are in the notes
             kind,
@@ -171,7 +172,9 @@ class Datasets:
                 if count in board
             }
             texts = [
-                f"{name} {' to '.join(map(str, _ends(n)))}" for name, n in numbers.items() if n
+                f"{name} {' to '.join(map(str, dict.fromkeys((n[0], n[-1]))))}"
+                for name, n in numbers.items()
+                if n
             ]
             if texts:
                 notes.append(f"{count.removeprefix('n_')}: {', '.join(texts)}")
@@ -181,10 +184,6 @@ class Datasets:
             if absent:
                 notes.append(f"empty cells: {name} has no results of {', '.join(absent)}")
         return notes if self.ranks is None else [*notes, *self.ranks.sentences()]
-
-
-def _ends(numbers: Sequence[int]) -> list[int]:
-    return list(dict.fromkeys((numbers[0], numbers[-1])))
 
 
 def _read(path: str) -> pd.DataFrame:

@@ -74,12 +74,7 @@ class TableFormat(Format):
 
     def render(self, result: Result, digits: int | None) -> str:
         """Return a result as text."""
-        return self.table(texts_of(rows_of(result), digits), {})
-
-
-def rows_of(result: Result) -> Rows:
-    """Return the rows of a result."""
-    return result if isinstance(result, Rows) else Rows.of_frame(result)
+        return self.table(texts_of(Rows.of(result), digits), {})
 
 
 def rendered(result: Result, name: str, digits: int | None) -> str:
@@ -197,19 +192,11 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 def records_of(result: Result, digits: int | None) -> list[dict[str, Any]]:
     """Return the rows of a result as JSON can hold them."""
-    rows = rows_of(result)
+    rows = Rows.of(result)
     return [
         {name: _plain(value, digits) for name, value in zip(rows.names, row, strict=True)}
         for row in rows.values
     ]
-
-
-def _json_list(result: Result, digits: int | None) -> str:
-    return json_text(records_of(result, digits), 2)
-
-
-def _json_lines(result: Result, digits: int | None) -> str:
-    return "".join(map(json_text, records_of(result, digits)))
 
 
 def _plain(value: Any, digits: int | None) -> Any:
@@ -238,7 +225,7 @@ def _tracked(name: str) -> Callable[[Result, int | None], str]:
 def _junit(result: Result, digits: int | None) -> str:
     from sqlmetrics.cli import junit
 
-    return junit.suites(rows_of(result), digits)
+    return junit.suites(Rows.of(result), digits)
 
 
 _MARKDOWN = TableFormat(name="markdown", suffixes=(".md",), table=markdown.table)
@@ -251,8 +238,14 @@ FORMATS: Mapping[str, Format] = {
             best="* best", note="{}\n", escape=one_line,
         ),
         Format(name="csv", suffixes=(".csv",), lay_out=_csv),
-        Format(name="json", suffixes=(".json",), lay_out=_json_list),
-        Format(name="jsonl", suffixes=(".jsonl", ".ndjson"), lay_out=_json_lines),
+        Format(
+            name="json", suffixes=(".json",),
+            lay_out=lambda *result: json_text(records_of(*result), 2),
+        ),
+        Format(
+            name="jsonl", suffixes=(".jsonl", ".ndjson"),
+            lay_out=lambda *result: "".join(map(json_text, records_of(*result))),
+        ),
         _MARKDOWN,
         replace(_MARKDOWN, name="github", suffixes=(), has_summary=True),
         TableFormat(

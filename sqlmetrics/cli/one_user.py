@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlmetrics.cli import markdown
@@ -54,7 +54,7 @@ def explained(evaluator: Evaluator, words: Sequence[str], options: Mapping[str, 
 
 def changed(
     evaluator: Evaluator, words: Sequence[str], options: Mapping[str, Any], with_lists: bool
-) -> Changes:
+) -> tuple[pd.DataFrame, str]:
     """Return the users that changed most, and their lists as text.
 
     Raises:
@@ -71,9 +71,9 @@ def changed(
     found = evaluator.changed_users(list(words) or None, n, best=best, **asked)
     keys = [name for name in found.columns if name not in CHANGED]
     if options["no_examples"]:
-        return Changes(found.drop(columns=keys), "")
+        return found.drop(columns=keys), ""
     if n is None or not with_lists:
-        return Changes(found, "")
+        return found, ""
     lists = []
     for row in found.to_dict("records"):
         user = tuple(row[name] for name in keys)
@@ -84,15 +84,7 @@ def changed(
             for name, rows in (("list", one.list), ("missed", one.missed), ("values", one.values))
         }
         lists.append("".join(_sections(replace(one, **shown), "table")))  # type: ignore[arg-type]
-    return Changes(found, "\n".join(lists))
-
-
-@dataclass(frozen=True)
-class Changes:
-    """The users that changed most, and their lists as text."""
-
-    frame: pd.DataFrame
-    lists: str
+    return found, "\n".join(lists)
 
 
 def _number(word: str) -> Any:

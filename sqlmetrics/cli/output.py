@@ -20,11 +20,11 @@ from sqlmetrics.cli.formats import (
     format_of,
     has_summary,
     rendered,
-    rows_of,
     suffixes_of,
     with_columns,
 )
 from sqlmetrics.errors import DataError, DataWarning, GateError, UsageError
+from sqlmetrics.rows import Rows
 from sqlmetrics.texts.terminal import say, show
 from sqlmetrics.texts.wording import by_number
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sqlmetrics.evaluator import Evaluator
-    from sqlmetrics.rows import Rows
     from sqlmetrics.stats.gates import Verdict
 
 # options for the result, which --verify does not show
@@ -111,7 +110,7 @@ class Gates:
             return render(result, kind, digits)
         from sqlmetrics.cli.markdown import with_verdicts
 
-        return with_verdicts(rows_of(result), self.verdicts, digits, n_warnings)
+        return with_verdicts(Rows.of(result), self.verdicts, digits, n_warnings)
 
     def check(self) -> None:
         """Raise a GateError if the result fails a gate, or if there were data warnings."""
@@ -241,9 +240,9 @@ def write_changes(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
     lists: list[str] = []
 
     def compute(evaluator: Evaluator) -> pd.DataFrame:
-        found = changed(evaluator, metrics, options, shows_table)
-        lists.append(found.lists)
-        return found.frame
+        found, text = changed(evaluator, metrics, options, shows_table)
+        lists.append(text)
+        return found
 
     def render(frame: pd.DataFrame, kind: str, digits: int | None) -> str:
         text = rendered(frame, kind, digits)

@@ -40,22 +40,9 @@ if TYPE_CHECKING:
 NAME = "name"
 # parameters that choose the output, which is that of the command test
 _OF_OUTPUT = {
-    *(
-        "kind",
-        "digits",
-        "shown",
-        "output",
-        "force",
-        "record",
-        "from_record",
-        "trust_record",
-        "verify",
-        "append",
-        "tags",
-        "per_user",
-    ),
-    "help",
-}
+    "kind", "digits", "shown", "output", "force", "record", "from_record", "trust_record",
+    "verify", "append", "tags", "per_user", "help",
+}  # fmt: skip
 # parameters that choose where statements run and where their data go
 _OF_ENGINE = {"engine", "master", "temp_directory"}
 

@@ -67,7 +67,7 @@ def describe_metric(catalog: Catalog, spec: str, convention: str | Path = STANDA
     if differs := settings.convention.differences(metric.name):
         lines += ["", "not reproduced by the convention:"]
         lines += [f"  {difference.there}. Here: {difference.here}." for difference in differs]
-    sql = query_of(Planner(catalog, {}).metric_text(metric, values))
+    sql = query_of(Planner(catalog, {}).text(metric, values))
     lines += ["", "query over its stages:", "", sql]
     return "\n".join(lines) + "\n"
 
@@ -114,13 +114,13 @@ def describe_slice(catalog: Catalog, name: str) -> str:
             lines += _param_lines(param, param.default)
     planner = Planner(catalog, {})
     values = {param.name: param.default for param in slice_.params.values()}
-    sql = query_of(planner.text(slice_.body, str(slice_.path), values))
+    sql = query_of(planner.text(slice_, values))
     return "\n".join([*lines, "", "query over its stages:", "", sql]) + "\n"
 
 
 def metric_query(catalog: Catalog, metric: Metric) -> str:
     """Render the query of a metric, without its stages, under the standard convention."""
-    return query_of(Planner(catalog, {}).metric_text(metric, standard_values(catalog, metric)))
+    return query_of(Planner(catalog, {}).text(metric, standard_values(catalog, metric)))
 
 
 def query_of(text: Text) -> str:
@@ -145,6 +145,12 @@ class Read:
     templates: Mapping[str, Template | None]
     needs: Sequence[tuple[str, str]]
 
+    @property
+    def tables(self) -> list[str]:
+        """Return the input tables."""
+        names = {*self.templates, *(table for table, _ in self.needs)}
+        return [table for table in TABLES if table in names]
+
 
 def what_is_read(planner: Planner, metric: Metric, values: Mapping[str, Value]) -> Read:
     """Return the stages and input tables that a metric reads."""
@@ -159,19 +165,20 @@ def what_is_read(planner: Planner, metric: Metric, values: Mapping[str, Value]) 
                 continue
             stage = templates[name] = planner.catalog.stages.get(name)
             if stage is not None:
-                visit(planner.stage_text(stage, context))
+                visit(planner.text(stage, context))
 
-    visit(planner.metric_text(metric, context))
+    visit(planner.text(metric, context))
     if metric.grain == "user":
         visit(Text("SELECT 1 FROM audience", "audience"))
     elif metric.grain == "round":
         visit(Text(f"SELECT 1 FROM {metric.audience}", metric.audience))
+    needs |= dict.fromkeys(ATTRIBUTES[name] for name in templates if name in ATTRIBUTES)
     return Read(templates, list(needs))
 
 
 def stages_of(catalog: Catalog, metric: Metric, values: Mapping[str, Value]) -> set[str]:
     """Return the stages and tables that the query of a metric names."""
-    text = Planner(catalog, {}).metric_text(metric, {**values, **cutoff_context([None])})
+    text = Planner(catalog, {}).text(metric, {**values, **cutoff_context([None])})
     return set(names_read(text.sql, text.where))
 
 
@@ -189,8 +196,8 @@ def settings_read(catalog: Catalog, metric: Metric, values: Mapping[str, Value])
     def queries(changed: Mapping[str, Value]) -> list[Text] | None:
         context = {**values, **cutoff_context([1]), **changed}
         try:
-            texts = [planner.stage_text(stage, context) for stage in stages]
-            return [planner.metric_text(metric, context), *texts]
+            texts = [planner.text(stage, context) for stage in stages]
+            return [planner.text(metric, context), *texts]
         except SqlmetricsError:  # the value is not supported here
             return None
 
@@ -225,14 +232,10 @@ def tables_needed(
     planner = Planner(catalog, {})
     values = standard_values(catalog, metric) if values is None else values
     read = what_is_read(planner, metric, values)
-    needs = [*read.needs, *(ATTRIBUTES[name] for name in read.templates if name in ATTRIBUTES)]
     texts = []
-    for table in TABLES:
-        columns = [column for owner, column in needs if owner == table]
-        if columns:
-            texts.append(f"{table} ({', '.join(columns)})")
-        elif table in read.templates:
-            texts.append(table)
+    for table in read.tables:
+        columns = [column for owner, column in read.needs if owner == table]
+        texts.append(f"{table} ({', '.join(columns)})" if columns else table)
     return texts
 
 

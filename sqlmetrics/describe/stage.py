@@ -34,7 +34,7 @@ def describe_stage(catalog: Catalog, name: str, convention: str | Path = STANDAR
     stage = catalog.stages[name]
     values = {**_shared_values(catalog, convention), **cutoff_context([None])}
     planner = Planner(catalog, {})
-    text = planner.stage_text(stage, values)
+    text = planner.text(stage, values)
     tree = arithmetic.apply(parse(text.sql, text.where))
     read = list(names_read(text.sql, text.where))
     facts = [
@@ -79,16 +79,13 @@ def readers(catalog: Catalog, name: str) -> Mapping[str, list[str]]:
 
 def _read_by(catalog: Catalog, template: Template) -> Iterable[str]:
     """Return what a template reads under the standard convention; nothing if it refuses it."""
-    planner = Planner(catalog, {})
-    cutoffs = cutoff_context([None])
     try:
         if isinstance(template, Metric):
             values = standard_values(catalog, template)
-            text = planner.metric_text(template, {**values, **cutoffs})
         else:
             own = {param.name: param.default for param in template.params.values()}
-            values = {**_shared_values(catalog), **own, **cutoffs}
-            text = planner.text(template.body, str(template.path), values)
+            values = {**_shared_values(catalog), **own}
+        text = Planner(catalog, {}).text(template, {**values, **cutoff_context([None])})
     except SqlmetricsError:
         return ()
     return names_read(text.sql, text.where)

@@ -58,7 +58,7 @@ from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan, Same
 from sqlmetrics.sql.quoting import identifier, literal, path_of_pattern, path_pattern
 from sqlmetrics.sql.statement import to_run
-from sqlmetrics.sql.templates import environment
+from sqlmetrics.sql.templates import render_file
 from sqlmetrics.texts.messages import Argument, Message
 
 if TYPE_CHECKING:
@@ -724,11 +724,10 @@ class DuckDBEngine(EmbeddedEngine):
 
     def _check_readable(self) -> None:
         """Look for a damaged file, because the engine's message does not always name the file."""
-        template = environment().get_template("inputs/readable.sql.j2")
         connection = self.connection.cursor()  # the other may be in an aborted transaction
 
         def read(path: str) -> None:
-            connection.execute(template.render(files=[path])).fetchall()
+            connection.execute(render_file("inputs/readable", {"files": [path]})).fetchall()
 
         for path, table in self._tables.items():
             if _is_parquet(path):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import FolderColumn
-from sqlmetrics.sql.templates import environment
+from sqlmetrics.sql.templates import render_file
 
 
 def columns_of(path: str) -> dict[str, str]:
@@ -58,8 +58,8 @@ def contradiction(
         relation: the files, with their paths as a column.
     """
     type_name = next(kind for name, kind in types.items() if name.lower() == column.lower())
-    template = environment().get_template("inputs/folder_values.sql.j2")
-    query = template.render(column=FolderColumn(column, type_name), relation=relation)
+    context = {"column": FolderColumn(column, type_name), "relation": relation}
+    query = render_file("inputs/folder_values", context)
     rows = engine.query(query, f"{label}: {shown}")
     if not rows:
         return None

@@ -47,6 +47,7 @@ from sqlmetrics.errors import (
     SqlmetricsWarning,
     UnreadableError,
     UsageError,
+    imported,
 )
 from sqlmetrics.files import OwnFolder, already_there
 from sqlmetrics.sql import transpile
@@ -93,15 +94,8 @@ def open_session(master: str | None) -> Any:
     Raises:
         UsageError: pyspark or Java is not installed, or Spark does not start.
     """
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise UsageError(
-            f"the engine spark needs pyspark, which cannot be imported ({error}); run "
-            "pip install 'sqlmetrics[spark]'"
-        ) from error
-    builder: Any = SparkSession.builder
-    builder = builder.appName("sqlmetrics")
+    spark = imported("pyspark.sql", "the engine spark needs pyspark", "spark")
+    builder = spark.SparkSession.builder.appName("sqlmetrics")
     if master is not None and master.startswith("sc://"):
         builder = builder.remote(master)
     else:

@@ -12,9 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from sqlmetrics.describe.metric import Read
 from sqlmetrics.engines.relation import TableName
 from sqlmetrics.errors import DataError, UsageError
-from sqlmetrics.export.statements import CUTOFFS, Reads, about, at_any_cutoff
+from sqlmetrics.export.statements import CUTOFFS, about, at_any_cutoff, read_by
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import STANDARD, Convention
 from sqlmetrics.metrics.definitions import DEFAULT_K, Definitions
@@ -79,7 +80,7 @@ class Macros:
         definitions = Definitions.load(self.catalog, convention, fallback, given)
         self.definitions = replace(definitions, has_rank=True)
         self._cutoffs = cutoffs
-        self._reads: dict[Label, Reads] = {}
+        self._reads: dict[Label, Read] = {}
 
         @cache
         def printer(order: str) -> Any:
@@ -117,7 +118,7 @@ class Macros:
         """Return the optional columns that metrics need, each with its table."""
         for one in requests:
             if one.label not in self._reads:
-                self._reads[one.label] = Reads.of(self.catalog, one)
+                self._reads[one.label] = read_by(self.catalog, one)
         return {need for one in requests for need in self._reads[one.label].needs}
 
     def by_score(self, *requests: MetricRequest) -> bool:

@@ -4,38 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from sqlmetrics.describe.metric import what_is_read
+from sqlmetrics.describe.metric import Read, what_is_read
 from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Metric
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.tables.schema import ATTRIBUTES
-from sqlmetrics.texts.messages import TABLES
 
 # cutoffs that occur nowhere else; both have the digits of the largest cutoff, for which some
 # dialects make a table of numbers
 CUTOFFS = (7919, 6607)
 
 
-@dataclass(frozen=True)
-class Reads:
-    """The tables that a metric reads, and pairs of a table and an optional column that it needs."""
-
-    tables: Sequence[str]
-    needs: frozenset[tuple[str, str]]
-
-    @classmethod
-    def of(cls, catalog: Catalog, request: MetricRequest) -> Reads:
-        """Find what a metric reads."""
-        (call,) = calls_of([request])
-        read = what_is_read(Planner(catalog, {}), call.metric, call.values)
-        of_attributes = [ATTRIBUTES[name] for name in read.templates if name in ATTRIBUTES]
-        needs = frozenset({*read.needs, *of_attributes})
-        names = {*read.templates, *(table for table, _ in needs)}
-        return cls([table for table in TABLES if table in names], needs)
+def read_by(catalog: Catalog, request: MetricRequest) -> Read:
+    """Find what a metric reads."""
+    (call,) = calls_of([request])
+    return what_is_read(Planner(catalog, {}), call.metric, call.values)
 
 
 def at_any_cutoff(

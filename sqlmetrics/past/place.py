@@ -6,7 +6,6 @@ import contextlib
 import re
 import threading
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from pathlib import Path
 import duckdb
 
 from sqlmetrics.engines.database_files import is_database
-from sqlmetrics.errors import DataError, SqlmetricsWarning, UsageError, callers_level, suggestion
+from sqlmetrics.errors import DataError, SqlmetricsWarning, UsageError, issue, suggestion
 from sqlmetrics.files import whole_file
 from sqlmetrics.sql.quoting import identifier, literal, path_pattern
 from sqlmetrics.texts.messages import Command, Message
@@ -218,12 +217,11 @@ class _Table(Place):
                         ) from error
                     if waited > _SILENCE and not told:
                         told = True
-                        warnings.warn(
+                        issue(
                             SqlmetricsWarning(
                                 f"{self.path} is open in another process; waiting for at most "
                                 f"{_PATIENCE:g} seconds"
-                            ),
-                            stacklevel=callers_level(),
+                            )
                         )
                 time.sleep(_PAUSE)
             try:

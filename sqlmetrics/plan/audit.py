@@ -163,7 +163,6 @@ class Audit:
             graded = self.planner.inputs.has("interactions", "relevance")
             if not graded or "interactions" not in nodes:
                 continue
-            ks = [request.k for request in call.requests]
             node = self.planner.rendered(
                 "audit_unjudged",
                 {
@@ -171,7 +170,7 @@ class Audit:
                     "judged": self.planner.node("judged", call.values),
                     "audited": self.users,
                 },
-                deepest=None if None in ks else max(k for k in ks if k is not None),
+                deepest=call.values["max_cutoff"],
             )
             plans[node.key] = Plan(node)
         return list(plans.values())

@@ -13,33 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlmetrics.errors import UsageError
-from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.plan.planner import Planner
-from sqlmetrics.plan.slices import Attribute, Slicing, attribute_of_users
+from sqlmetrics.plan.slices import Attribute, Slicing
 from sqlmetrics.sql.query_graph import Node, Plan, new_name
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.tables.schema import Table
 from sqlmetrics.texts.messages import Argument
-
-OPTION = "cluster"
-
-
-def attribute_of_clusters(
-    name: str, catalog: Catalog, tables: Mapping[str, Table], user_keys: Sequence[str]
-) -> Attribute:
-    """Find the column of clusters called `name`.
-
-    Raises:
-        UsageError: there is no such column, or it is not a column with one value per list.
-        MissingTableError: the table of the column was not given.
-    """
-    attribute = attribute_of_users(name, OPTION, catalog, tables, user_keys)
-    if attribute.of != "users" or not attribute.is_plain:
-        raise UsageError(
-            f"{OPTION}: {name} is not a column with one value per list; name a column of the key, "
-            "of users, recommendations, interactions or logs"
-        )
-    return attribute
 
 
 @dataclass(frozen=True)
@@ -64,9 +42,9 @@ class Clusters:
     def of(cls, planner: Planner, attribute: Attribute, values: Mapping[str, Any]) -> Clusters:
         """Plan the clusters by a column; `values` are the settings of slices."""
         (column,) = Slicing(planner, [attribute], False, values).columns(of_users=True)
-        if column.node is None:
-            return cls(attribute, attribute.name, None, column.value, planner)
-        name = new_name("cluster", [key.lower() for key in planner.user_keys])
+        name = attribute.name
+        if column.node is not None:
+            name = new_name("cluster", [key.lower() for key in planner.user_keys])
         return cls(attribute, name, column.node, column.value, planner)
 
     @property
@@ -107,12 +85,7 @@ class Clusters:
         """Plan a query for users of these queries without a cluster; None if all have one."""
         if self.node is None or not users:
             return None
-        sources = {f"members_{number}": node for number, node in enumerate(users, start=1)}
-        own_keys = [identifier(key) for key in self.planner.user_keys]
-        members = self.planner.rendered(
-            "members", sources, name="clustered_users", sources=list(sources), of_users=True,
-            member_keys=own_keys,
-        )  # fmt: skip
+        members = self.planner.members(users, "clustered_users", self.planner.user_keys)
         reads = {"members": members, "clusters": self.node}
         return Plan(
             self.planner.rendered(

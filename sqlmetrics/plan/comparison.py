@@ -8,10 +8,10 @@ from typing import Any
 from sqlmetrics.errors import UsageError
 from sqlmetrics.plan.clusters import not_tested
 from sqlmetrics.plan.resampling import percentiles, resampled_means
-from sqlmetrics.plan.result_rows import Shares, ended, row_groups, rows_of_shares
+from sqlmetrics.plan.result_rows import Shares, described, ended, row_groups, rows_of_shares
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.values import WideTable
-from sqlmetrics.sql.query_graph import Node, Plan, new_name
+from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.stats.intervals import OF_AUDIT
 from sqlmetrics.stats.paired_tests import FEW
 
@@ -59,13 +59,7 @@ def comparison(results: Results, baseline: str, test: str) -> Plan:
     for name, table in results.wide.tables.items():
         reads, tables = shares.setdefault(table.share, ({}, []))
         compared = _compared(results, table, baseline, rows[name], test)
-        parts = ("percentiles", "extremes", "signed_ranks", "clusters", "audit")
-        known: dict[str, Any] = dict.fromkeys(parts)
-        known["rows"] = rows[name]
-        for part, node in compared.items():
-            known[part] = new_name(node.name, reads)
-            reads[known[part]] = node
-        tables.append(known)
+        tables.append(described(rows[name], compared, reads))
     columns = [
         "metric", "k", "baseline", "n_users", "value", "baseline_value", "difference", "std",
         "wins", "ties", "losses",
@@ -78,7 +72,7 @@ def comparison(results: Results, baseline: str, test: str) -> Plan:
         columns += ["n_clusters", "standard_error"]
     if results.audit is not None:
         columns += [*OF_AUDIT, "standard_error"]
-    names = ["position", *(["convention"] if results.with_convention else []), *columns]
+    names = [*results.labels, *columns]
     if test == "wilcoxon":
         columns += ["n_nonzero", "positive_ranks", "negative_ranks", "tie_term"]
         columns += ["few_ranks"]

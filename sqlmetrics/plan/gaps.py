@@ -13,10 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlmetrics.plan.planner import Planner
-from sqlmetrics.plan.slices import SliceColumn
-from sqlmetrics.sql.query_graph import Node, new_name
-from sqlmetrics.stats.intervals import Interval
+from sqlmetrics.plan.results import Results
+from sqlmetrics.sql.query_graph import Node
 
 
 def gap_column(name: str, gap: str) -> str:
@@ -40,10 +38,8 @@ class GapTable:
     varied: Sequence[str]
     tested: Sequence[str]
 
-    def table(self, rows: Iterable[Mapping[str, Any]], reads: dict[str, Node]) -> dict[str, Any]:
-        """Describe the table for `summary_rows`, and add it to the tables that it reads."""
-        name = new_name(self.node.name, reads)
-        reads[name] = self.node
+    def rows(self, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Describe the rows of gaps for `summary_rows`, given those of the slices."""
         of_gaps = []
         for row in rows:
             for number, gap in enumerate(self.gaps, start=1):
@@ -51,27 +47,14 @@ class GapTable:
                 of_gap = {"name": column, "grain": "gap", "gap": number}
                 parts = {"varied": column in self.varied, "tested": column in self.tested}
                 of_gaps.append({**row, **of_gap, **parts})
-        others = dict.fromkeys(("percentiles", "over_runs", "clusters", "audit"), "")
-        return {"name": name, "rows": of_gaps, **others}
+        return of_gaps
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """Plans the gaps between the slices of a result.
+    """Plans the gaps between the slices of a result."""
 
-    `gaps` are the names of the gaps; `groups` the columns that values are grouped by, without
-    `columns`, the columns with the names of slices; `slice_names` has these names; `interval` is
-    the interval of the result; `cluster` the
-    column of clusters, if any.
-    """
-
-    planner: Planner
-    gaps: Sequence[str]
-    groups: Sequence[str]
-    columns: Sequence[SliceColumn]
-    slice_names: Node
-    interval: Interval
-    cluster: str | None = None
+    results: Results
 
     def below(
         self,
@@ -96,22 +79,23 @@ class Gaps:
         of_means = self._names(means)
         if resampled is not None:
             reads["gap_widths"] = self._widths(resampled, means)
-        of_users = all(column.attribute.of == "users" for column in self.columns)
+        columns_of_slices = self.results.slice_columns
+        of_users = all(column.attribute.of == "users" for column in columns_of_slices)
         if groups_of_users is not None and of_users:
-            order = [name for column in self.columns for name in (column.position, column.column)]
+            order = [name for one in columns_of_slices for name in (one.position, one.column)]
             permuted = self._rendered(
                 "permuted",
                 {"resample_groups": groups_of_users, "named_slices": self._named_slices()},
                 names=means,
                 order=[*filter(None, order)],
-                **self.interval.draws,
+                **self.results.interval.draws,
             )
             permuted_gaps = self._gaps_of(permuted, _same(means), "resample")
             of_slices = {"slice_gaps": reads["slice_gaps"], "permuted_gaps": permuted_gaps}
-            if per_user is not None:
+            if per_user is not None and self.results.clusters is not None:
                 homes = {"per_user": per_user, "named_slices": self._named_slices()}
                 of_slices["split_clusters"] = self._rendered(
-                    "split_clusters", homes, cluster=self.cluster
+                    "split_clusters", homes, cluster=self.results.clusters.column
                 )
             reads["gap_p_values"] = self._rendered(
                 "gap_p_values", of_slices, gap_of_column=of_means, clustered=per_user is not None
@@ -120,21 +104,22 @@ class Gaps:
         tested = [*of_means] if "gap_p_values" in reads else []
         names = self._names(columns)
         node = self._rendered("gaps", reads, gap_of_column=names, varied=varied, tested=tested)
-        return GapTable(node, self.gaps, varied, tested)
+        return GapTable(node, self.results.gaps, varied, tested)
 
     def _names(self, names: Iterable[str]) -> dict[str, str]:
-        return {gap_column(name, gap): gap for name in names for gap in self.gaps}
+        return {gap_column(name, gap): gap for name in names for gap in self.results.gaps}
 
     def _widths(self, resampled: Node, names: Sequence[str]) -> Node:
+        on_logs = "ratio" in self.results.gaps
         deviations = self._rendered(
-            "deviations", {"resampled": resampled}, names=names, on_logs="ratio" in self.gaps
+            "deviations", {"resampled": resampled}, names=names, on_logs=on_logs
         )
         resampled_gaps = self._gaps_of(deviations, _same(names), "resample", deviations=True)
         return self._rendered(
             "gap_widths",
             {"resampled_gaps": resampled_gaps},
             names=[*self._names(names)],
-            confidence=self.interval.confidence,
+            confidence=self.results.interval.confidence,
         )
 
     def _gaps_of(
@@ -145,16 +130,20 @@ class Gaps:
             "slice_gaps",
             {"sliced": values, "named_slices": self._named_slices()},
             name=name,
-            gaps=self.gaps,
+            gaps=self.results.gaps,
             value_of=columns,
             per=per,
             deviations=deviations,
         )
 
     def _named_slices(self) -> Node:
-        reads = {"slice_names": self.slice_names}
-        return self._rendered("named_slices", reads, slice_columns=self.columns)
+        (names,) = self.results.names.values()
+        reads = {"slice_names": names}
+        return self._rendered("named_slices", reads, slice_columns=self.results.slice_columns)
 
     def _rendered(self, template: str, reads: Mapping[str, Node], **context: Any) -> Node:
-        slices = [column.column for column in self.columns]
-        return self.planner.rendered(template, reads, groups=self.groups, slices=slices, **context)
+        slices = [column.column for column in self.results.slice_columns]
+        groups = [name for name in self.results.groups if name == "model"]
+        return self.results.planner.rendered(
+            template, reads, groups=groups, slices=slices, **context
+        )

@@ -92,14 +92,13 @@ def one_user(results: Results, user: Mapping[str, Any], shown: Iterable[Attribut
     )
     missed = None
     if relevant:
-        depths = [request.k for request in requests]
         models = {"models": planner.node("models", settings)} if planner.keys.models else {}
         missed = Plan(
             planner.rendered(
                 "user/missed",
                 {"ranked": ranked, **relevant, **models, **reads},
                 name="missed",
-                depth=None if None in depths else max(k for k in depths if k is not None),
+                depth=cutoff_context([request.k for request in requests])["max_cutoff"],
                 graded=graded,
                 shown=of_items,
                 condition=_is_user("relevant", user),

@@ -70,7 +70,9 @@ def _physical(planner: Planner, roots: Sequence[Node], fits: bool) -> list[Node]
             changed = node
             if alternative is not None and _is_allowed(planner, alternative, node, nodes):
                 changed = _in_place(planner, alternative, node)
-            changed = _summed_exactly(changed)
+            if isinstance(changed, Query) and not changed.is_input:
+                tree = exact(changed.tree)  # for the columns that its template names
+                changed = changed if tree is None else replace(changed, tree=tree)
             parents = {key: visit(parent) for key, parent in changed.parents.items()}
             same = all(parents[key] is changed.parents[key] for key in parents)
             done[node.key] = changed if same else replace(changed, parents=parents)
@@ -113,7 +115,7 @@ def _in_place(planner: Planner, alternative: Alternative, node: Node) -> Node:
     values = node.values
     if node.name in planner.catalog.metrics:
         values = {**values, **cutoff_context(values[CUTOFFS_OF_ROWS])}
-    text = planner.stage_text(alternative, values)
+    text = planner.text(alternative, values)
     query = planner.bound(node.name, text, values, node.stage)
     if node.name in planner.catalog.metrics:
         query = planner.at_cutoffs(query, values, values[CUTOFFS_OF_ROWS])
@@ -127,11 +129,3 @@ def _planned(planner: Planner, name: str, values: Mapping[str, Any]) -> Query:
         return planner.node(name, values)
     own = {setting: value for setting, value in values.items() if setting != CUTOFFS_OF_ROWS}
     return planner.at_cutoffs(planner.metric_query(metric, own), own, values[CUTOFFS_OF_ROWS])
-
-
-def _summed_exactly(node: Node) -> Node:
-    """Return the query with exact sums for the columns that its template names."""
-    if not isinstance(node, Query) or node.is_input:
-        return node
-    tree = exact(node.tree)
-    return node if tree is None else replace(node, tree=tree)

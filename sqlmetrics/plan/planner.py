@@ -12,13 +12,14 @@ from sqlglot import exp
 
 from sqlmetrics.errors import MissingTableError, TemplateError, UsageError, suggestion
 from sqlmetrics.metrics.catalog import Catalog
-from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Stage
+from sqlmetrics.metrics.front_matter import Alternative, Check, Metric, Stage, Template
 from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.inputs import UNREAD_RELEVANCE, Inputs
 from sqlmetrics.plan.template_names import Heard, TemplateNames
 from sqlmetrics.sql.binding import Text, bound, node_of, tables_of
 from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, Rendered, identity_of
+from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.template_names import Keys, context_of
 from sqlmetrics.sql.templates import is_true, render
 from sqlmetrics.tables.schema import ATTRIBUTES, ROUND, Table
@@ -255,29 +256,36 @@ class Planner:
     def _whole(self, name: str, values: Mapping[str, Value]) -> Query:
         return self.node(name, {**values, **cutoff_context([None])})
 
+    def members(
+        self, nodes: Sequence[Node], name: str, keys: Sequence[str], of_users: bool = True
+    ) -> Node:
+        """Plan the different users (or users and items) of some queries, by these keys."""
+        sources = {f"members_{number}": node for number, node in enumerate(nodes, start=1)}
+        return self.rendered(
+            "members", sources, name=name, sources=list(sources), of_users=of_users,
+            member_keys=[*map(identifier, keys)],
+        )  # fmt: skip
+
     def check(self, check: Check, values: Mapping[str, Value]) -> Plan:
         """Plan the query of a check; without cutoffs in `values`, for whole lists.
 
         Checks for errors read the lists as given, including seen items.
         """
         known = self._values_of_check(check, values)
-
-        def plan() -> Plan:
-            text = self.text(check.body, str(check.path), known)
-            return Plan(self.bound(check.name, text, known))
-
-        return self.once(("check", check.name, _settings(known)), plan)
+        return self.once(
+            ("check", check.name, _settings(known)),
+            lambda: Plan(self.bound(check.name, self.text(check, known), known)),
+        )
 
     def applies(self, check: Check, values: Mapping[str, Value]) -> bool:
         """Return whether a check applies under these settings; see its `when`."""
         if not check.when:
             return True
         known = self._values_of_check(check, values)
-
-        def decide() -> bool:
-            return is_true(check.when, self._names(known, Heard()), str(check.path))
-
-        return self.once(("applies", check.name, _settings(known)), decide)
+        return self.once(
+            ("applies", check.name, _settings(known)),
+            lambda: is_true(check.when, self._names(known, Heard()), str(check.path)),
+        )
 
     def _values_of_check(self, check: Check, values: Mapping[str, Value]) -> dict[str, Any]:
         known = {**cutoff_context([None]), **values}
@@ -299,10 +307,8 @@ class Planner:
         is_weighted = of_users and values["aggregate"] == "weighted_mean"
         try:
             query = self.metric_query(metric, values)
-            everybody = self.stages.everybody(metric, values)
-            if everybody is None:
-                rows = metric.audience if of_rounds else "audience" if of_users else "models"
-                everybody = self.node(rows, values)
+            rows = metric.audience if of_rounds else "audience" if of_users else "models"
+            everybody = self.stages.everybody(metric, values) or self.node(rows, values)
             defined = self.node(metric.defined_for, values) if metric.defined_for else None
             weights = self.node("user_weights", values) if is_weighted else None
             if of_rounds:
@@ -314,19 +320,6 @@ class Planner:
             raise error.of_metric(metric.name, instead) from None
         return Queries(call, query, everybody, defined, weights)
 
-    def metric_text(self, metric: Metric, values: Mapping[str, Any]) -> Text:
-        """Render the query of a metric from its template."""
-        more: dict[str, Any] = {}
-        if metric.grain == "run":
-            context = self.keys.context
-            more = {
-                "keys": context["model_keys"],
-                "keys_of": context["model_keys_of"],
-                "same_keys": context["same_model_keys"],
-            }
-        text = self.text(metric.body, str(metric.path), values, more)
-        return replace(text, exact=metric.exact)
-
     def metric_query(self, metric: Metric, values: Mapping[str, Any]) -> Query:
         """Plan the query of a metric.
 
@@ -335,8 +328,7 @@ class Planner:
         """
 
         def plan() -> Query:
-            text = self.metric_text(metric, values)
-            query = self.bound(metric.name, text, values)
+            query = self.bound(metric.name, self.text(metric, values), values)
             keys = self.keys
             expected = keys.values_of_models if metric.grain == "run" else keys.lists
             expected = [*expected, *(["k"] if metric.grain != "round" else []), "value"]
@@ -396,19 +388,21 @@ class Planner:
             MissingTableError: the table was not given.
             TemplateError: no stage or table has this name.
         """
-
-        def plan() -> Query:
-            other = self.stages.node(self, name, values)
-            return self._usual(name, values) if other is None else other
-
-        return self.once((name, _settings(values)), plan)
+        return self.once(
+            (name, _settings(values)),
+            lambda: self.stages.node(self, name, values) or self._usual(name, values),
+        )
 
     def _usual(self, name: str, values: Mapping[str, Any]) -> Query:
         inputs = self.inputs
         if name == "models" and "policy" in self.tables and "recommendations" not in self.tables:
             name = "policies"
         if name in self.catalog.stages:
-            return self.stage_node(name, values)
+            stage = self.catalog.stages[name]
+            text = self.text(self._as_printed(name) or stage, values)
+            stage = stage if self.keeps else replace(stage, keep=False)
+            query = self.bound(name, text, values, stage)
+            return replace(query, values=dict(values)) if self._has_alternative(name) else query
         if name in self.tables:
             return inputs.kept(
                 inputs.rows(name, values), values, lambda table: self.node(table, values)
@@ -422,26 +416,9 @@ class Planner:
             inputs.require(name, None)
         raise TemplateError(self._no_stage(name))
 
-    def _is_known(self, name: str) -> bool:
-        known = (self.catalog.stages, TABLES, ATTRIBUTES, (UNREAD_RELEVANCE,))
-        return any(name in names for names in known)
-
     def _no_stage(self, name: str) -> str:
         close = suggestion(name, [*self.catalog.stages, *TABLES])
         return f"there is no stage or table {name!r}{close} (`sqlmetrics list --stages` shows all)"
-
-    def stage_node(
-        self,
-        name: str,
-        values: Mapping[str, Any],
-        context: Mapping[str, Any] | None = None,
-    ) -> Query:
-        """Plan a stage from its template; `context` has further variables of the template."""
-        stage = self.catalog.stages[name]
-        text = self.stage_text(self._as_printed(name) or stage, values, context)
-        stage = stage if self.keeps else replace(stage, keep=False)
-        query = self.bound(name, text, values, stage)
-        return replace(query, values=dict(values)) if self._has_alternative(name) else query
 
     def bound(
         self,
@@ -457,20 +434,11 @@ class Planner:
             TemplateError: no stage or table has a name that the query reads.
         """
         names = tables_of(text)
-        if unknown := [name for name in names if not self._is_known(name)]:
+        known = {*self.catalog.stages, *TABLES, *ATTRIBUTES, UNREAD_RELEVANCE}
+        if unknown := [name for name in names if name not in known]:
             raise TemplateError(f"{text.where}: {self._no_stage(unknown[0])}")
         read = {table: self.node(table, values) for table in names}
         return bound(name, text, read, stage)
-
-    def stage_text(
-        self,
-        stage: Stage | Alternative,
-        values: Mapping[str, Any],
-        context: Mapping[str, Any] | None = None,
-    ) -> Text:
-        """Render the query of a stage, or of an alternative to a stage, from its template."""
-        text = self.text(stage.body, str(stage.path), values, context)
-        return replace(text, exact=stage.exact)
 
     def _as_printed(self, name: str) -> Alternative | None:
         """Return the alternative that the dialect needs for a stage or a template of results."""
@@ -483,28 +451,21 @@ class Planner:
             None,
         )
 
-    def text(
-        self,
-        body: str,
-        where: str,
-        values: Mapping[str, Any],
-        context: Mapping[str, Any] | None = None,
-    ) -> Text:
-        """Render a template under the given settings.
-
-        Args:
-            body: the template.
-            where: the path of the template, for messages.
-            values: the settings and cutoffs.
-            context: further variables of the template.
+    def text(self, template: Template, values: Mapping[str, Any]) -> Text:
+        """Render a template under the given settings and cutoffs.
 
         Raises:
             MissingTableError: a required table or column was not given.
             TemplateError: the template cannot be rendered.
         """
-        heard = Heard()
-        sql = render(body, {**self._names(values, heard), **(context or {})}, where)
-        return Text(sql, where, tuple(heard.warnings), tuple(heard.needs))
+        heard, where = Heard(), str(template.path)
+        names = self._names(values, heard)
+        if isinstance(template, Metric) and template.grain == "run":
+            names["keys"], names["keys_of"] = names["model_keys"], names["model_keys_of"]
+            names["same_keys"] = names["same_model_keys"]
+        exact = template.exact if isinstance(template, Metric | Stage | Alternative) else ()
+        sql = render(template.body, names, where)
+        return Text(sql, where, tuple(heard.warnings), tuple(heard.needs), exact)
 
     def _names(self, values: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
         names = TemplateNames(self.inputs, values, heard, self.checked, self.baseline_model)
@@ -535,13 +496,7 @@ class Planner:
         if other is not None:
             path = other.template_path
         return Rendered.of(
-            path,
-            reads,
-            named,
-            keys=self.keys,
-            context=context,
-            often=often,
-            apart=apart,
+            path, reads, named, keys=self.keys, context=context, often=often, apart=apart
         )
 
 

@@ -15,11 +15,11 @@ from sqlmetrics.metrics.definitions import Cutoffs, Definitions, Metrics
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, calls_of
 from sqlmetrics.metrics.spec import Value
 from sqlmetrics.plan.audit import TABLE as AUDIT
-from sqlmetrics.plan.clusters import Clusters, attribute_of_clusters
+from sqlmetrics.plan.clusters import Clusters
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results, results_of
 from sqlmetrics.plan.rounds import planner_of
-from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
+from sqlmetrics.plan.slices import Attribute, Slicing, attribute_of_clusters, attributes_of
 from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.stats.gaps import checked_gaps
 from sqlmetrics.stats.intervals import Interval

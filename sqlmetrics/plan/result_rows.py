@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.runs import models_of
 from sqlmetrics.plan.values import WideTable
-from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan
+from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan, new_name
 
 # share of the cutoffs -> the nodes of its wide tables, and its branches
 Shares: TypeAlias = dict[int, tuple[dict[str, Node], list[dict[str, Any]]]]
+
+
+def described(
+    rows: Sequence[Mapping[str, Any]], nodes: Mapping[str, Node], reads: dict[str, Node]
+) -> dict[str, Any]:
+    """Describe a wide table for the templates of rows, and add its queries to those they read."""
+    parts = ("percentiles", "over_runs", "clusters", "audit", "extremes", "signed_ranks")
+    known: dict[str, Any] = {**dict.fromkeys(parts, ""), "rows": rows}
+    for part, node in nodes.items():
+        known[part] = new_name(node.name, reads)
+        reads[known[part]] = node
+    return known
 
 
 def rows_of_shares(
@@ -36,8 +48,7 @@ def rows_of_shares(
     }
     if not several:
         return parts[template]
-    labels = ["position", *(["convention"] if results.with_convention else [])]
-    names = [*results.groups, *labels, *columns]
+    names = [*results.groups, *results.labels, *columns]
     return results.planner.rendered(
         "united", parts, name=template, parts=[*parts], names=names, order=[]
     )
@@ -67,12 +78,9 @@ def ended(
     return Plan(summary, results.warnings)
 
 
-def row_groups(results: Results, table: WideTable, baseline: str | None = None) -> Node:
+def row_groups(results: Results, table: WideTable, baseline: str) -> Node:
     """Plan the groups that get values: every model, except the baseline, in every slice."""
-    reads = dict(results.names)
-    if "model" in results.groups:
-        models = results.planner.node("models", table.values)
-        reads = {"models": models_of(results.planner, models), **reads}
+    reads = {name: node for name, (node, _) in group_homes(results, table).items()}
     return results.planner.rendered(
         "row_groups", reads, groups=results.groups, homes=[*reads], baseline=baseline
     )

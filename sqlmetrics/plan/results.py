@@ -68,6 +68,11 @@ class Results:
         return [*models, *(column.column for column in self.slice_columns)]
 
     @property
+    def labels(self) -> list[str]:
+        """Return the columns of result rows that precede the metric, besides those of groups."""
+        return ["position", *(["convention"] if self.with_convention else [])]
+
+    @property
     def are_over_runs(self) -> bool:
         """Return whether models have several runs, whose values are averaged."""
         by_run = self.slicing is not None and bool(self.slicing.of_lists)

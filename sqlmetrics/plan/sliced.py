@@ -27,7 +27,6 @@ from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.simplify.relations import named
 from sqlmetrics.sql.templates import render
 from sqlmetrics.sql.trees import find_all
-from sqlmetrics.stats.intervals import Interval
 from sqlmetrics.texts.messages import RANKED, Message
 
 BY_ITEM = "_by_item"  # at the end of names: queries that assign rows to slices of items
@@ -257,7 +256,8 @@ class ItemSlices:
             if node.name.endswith(BY_ITEM):  # assigns rows to slices
                 continue
             for parent in node.parents.values():
-                if parent.key not in keys and self._is_of_users(parent):
+                columns = {*parent.columns} if isinstance(parent, Query) else set()
+                if parent.key not in keys and {*self.usual.user_keys} <= columns:
                     return f"reads {parent.name} in {node.name}"
         return ""
 
@@ -266,35 +266,3 @@ class ItemSlices:
         return not parents.keys().isdisjoint((self.slices.key, self.names.key)) or any(
             self._comes_per_slice(parent) for parent in parents.values()
         )
-
-    def _is_of_users(self, node: Node) -> bool:
-        return isinstance(node, Query) and {*self.usual.user_keys} <= {*node.columns}
-
-
-def by_user(
-    base: Planner,
-    slicing: Slicing | None,
-    slices: tuple[Node, Node] | None = None,
-    users: Node | None = None,
-    interval: Interval | None = None,
-    cluster: str | None = None,
-) -> tuple[Planner, SlicedStages]:
-    """Return a planner for values of a run, in which a population of lists replaces a model.
-
-    A population is a model within a slice of its users, or within a resample of them. `slices` are
-    the members of the slices and their names, `users` the resampled users for `interval`, with the
-    column `cluster`, if any.
-    """
-    more: dict[str, Node] = {}
-    context: dict[str, Any] = {"slices": [], "resampled": interval is not None}
-    if slicing is not None and slices is not None:
-        more |= {"slices": slices[0], "slice_names": slices[1]}
-        context["slices"] = [column.column for column in slicing.columns(of_users=True)]
-    if interval is not None and users is not None:
-        groups = base.rendered("user_groups", {"members": users}, cluster=cluster, **interval.draws)
-        half_samples = base.rendered("half_samples", {"user_groups": groups}, **interval.draws)
-        more |= {"user_groups": groups, "half_samples": half_samples}
-        context |= interval.draws
-    stages = SlicedStages(base, "by_user", more, context)
-    planner = replace(base, several_models=True, several_runs=False, keeps=False, stages=stages)
-    return planner, stages

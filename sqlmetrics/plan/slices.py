@@ -8,9 +8,7 @@ ranks stay complete. A user therefore counts in every slice that contains one of
 
 from __future__ import annotations
 
-import functools
 import itertools
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,12 +19,12 @@ from sqlmetrics.errors import (
     SqlmetricsWarning,
     TemplateError,
     UsageError,
-    callers_level,
+    issue,
     suggestion,
 )
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.front_matter import Slice, template_root
-from sqlmetrics.metrics.requests import MetricCall
+from sqlmetrics.metrics.requests import MetricCall, cutoff_context
 from sqlmetrics.metrics.spec import MetricSpec, Value, parse_spec
 from sqlmetrics.plan.bins import Bins, parse_bins
 from sqlmetrics.plan.planner import Planner
@@ -174,25 +172,27 @@ def attributes_of(
     return attributes
 
 
-def attribute_of_users(
-    name: str,
-    option: str,
-    catalog: Catalog,
-    tables: Mapping[str, Table],
-    user_keys: Sequence[str],
+def attribute_of_clusters(
+    name: str, catalog: Catalog, tables: Mapping[str, Table], user_keys: Sequence[str]
 ) -> Attribute:
-    """Find the column of the key, or the attribute, that another option than `by` names.
+    """Find the column of clusters called `name`.
 
     Raises:
-        UsageError: the name is unknown or ambiguous.
+        UsageError: there is no such column, or it is not a column with one value per list.
         MissingTableError: the table of the column was not given.
     """
-    (name,) = _names(name, option)
-    own = next((key for key in user_keys if key.lower() == name.lower()), None)
+    (column,) = _names(name, "cluster")
+    own = next((key for key in user_keys if key.lower() == column.lower()), None)
     if own is not None:
         return Attribute(own, "users")
-    _key(name, option, tables, user_keys)  # model and run are not attributes
-    return _attribute(name, option, catalog, tables, user_keys)
+    _key(column, "cluster", tables, user_keys)  # model and run are not attributes
+    attribute = _attribute(column, "cluster", catalog, tables, user_keys)
+    if attribute.of != "users" or not attribute.is_plain:
+        raise UsageError(
+            f"cluster: {name} is not a column with one value per list; name a column of the key, "
+            "of users, recommendations, interactions or logs"
+        )
+    return attribute
 
 
 def _names(names: str | Iterable[str] | None, option: str) -> list[str]:
@@ -483,12 +483,13 @@ class Slicing:
     ) -> None:
         self.planner = planner
         self.combinations = combinations
-        self.values = {**values, "cutoffs": [None], "max_cutoff": None}
+        self.values = {**values, **cutoff_context([None])}
         self.attributes = list(attributes)
         self.of_users = [attribute for attribute in attributes if attribute.of == "users"]
         self.of_lists = [attribute for attribute in attributes if attribute.of == "lists"]
         others = (*self.of_users, *self.of_lists)
         self.of_items = [attribute for attribute in attributes if attribute not in others]
+        self._known: dict[bool, list[SliceColumn]] = {}  # of users, and of items
 
     def check_settings(self, calls: Iterable[MetricCall]) -> None:
         """Check that metrics have the settings that the slices need.
@@ -550,27 +551,17 @@ class Slicing:
         `members` are queries whose users (or relevant items) are assigned to slices.
         """
         keys = self.member_keys(of_users)
-        sources = {f"members_{number}": node for number, node in enumerate(members, start=1)}
-        every = None if of_users else self._of_every_item()
-        every = every or self.planner.rendered(
-            "members",
-            sources,
-            name="sliced_users" if of_users else "sliced_items",
-            sources=list(sources),
-            of_users=of_users,
-            member_keys=[identifier(key) for key in keys],
+        # of the items of interactions, a query with their values has one row each
+        columns = () if of_users else self.columns(of_users)
+        every = next((one.node for one in columns if one.attribute.is_of_every_item), None)
+        every = every or self.planner.members(
+            members, "sliced_users" if of_users else "sliced_items", keys, of_users
         )
         name = "slices" if of_users else "item_slices"
         slices = named = self.sliced(every, keys, name, of_users)
         if any(column.position for column in self.columns(of_users)):
             named = self.sliced(every, [], "slice_positions", of_users, with_positions=True)
         return slices, self.names(named, of_users)
-
-    def _of_every_item(self) -> Node | None:
-        """Return a query with one row per item of the interactions of a user, and its value."""
-        columns = (one for one in self.columns(of_users=False) if one.attribute.is_of_every_item)
-        column = next(columns, None)
-        return None if column is None else column.node
 
     def names(self, sliced: Node, of_users: bool) -> Node:
         """Plan the names of the slices of some rows, from `sliced`, with their sort keys."""
@@ -598,15 +589,10 @@ class Slicing:
 
     def columns(self, of_users: bool) -> list[SliceColumn]:
         """Return the columns with the names of slices of users, or of items."""
-        return self._columns_of_users if of_users else self._columns_of_items
-
-    @functools.cached_property
-    def _columns_of_users(self) -> list[SliceColumn]:
-        return self._columns("slice", self.of_users)
-
-    @functools.cached_property
-    def _columns_of_items(self) -> list[SliceColumn]:
-        return self._columns("item_slice", self.of_items)
+        if of_users not in self._known:
+            named = ("slice", self.of_users) if of_users else ("item_slice", self.of_items)
+            self._known[of_users] = self._columns(*named)
+        return self._known[of_users]
 
     @property
     def columns_of_lists(self) -> list[SliceColumn]:
@@ -696,7 +682,7 @@ class Slicing:
         values = {**self.values, **attribute.params}
         planner = self.planner.stages.of_checks(self.planner)  # for rounds: one of their users
         try:
-            text = planner.text(template.body, str(template.path), values)
+            text = planner.text(template, values)
             node = planner.bound(template.name, text, values)
         except MissingTableError as error:
             message = Message(f"by: {attribute.name}: ", error)
@@ -763,15 +749,14 @@ def warn_of_empty_slices(frame: Frame, sliced_by: Iterable[Attribute]) -> None:
         if attribute.table and labels == {attribute.missing}:
             who = "user" if attribute.of == "users" else "relevant item"
             problem = f"by: no {who} has a value of {attribute.name} in the table {attribute.table}"
-            warnings.warn(
+            issue(
                 SqlmetricsWarning(
                     problem,
                     table=attribute.table,
                     column=attribute.name,
                     remedy="check that the table has rows, and that its ids match those of the "
                     "other tables",
-                ),
-                stacklevel=callers_level(),
+                )
             )
 
 
@@ -801,13 +786,12 @@ def warn_of_small_slices(frame: Frame, sliced_by: Sequence[Attribute]) -> None:
         least, size = next(iter(small.items()))
         names = [attribute.name for attribute in sliced_by]
         slice_ = ", ".join(f"{name}={label}" for name, label in zip(names, least, strict=True))
-        warnings.warn(
+        issue(
             SqlmetricsWarning(
                 f"gap: {len(small)} of {n_slices} slices have fewer than {FEW_USERS} users, such "
                 f"as {slice_} with {size}; differences of this size can come by chance",
                 remedy=Message(
                     "look at the p_value, and at the interval with ", Argument("ci", "bootstrap")
                 ),
-            ),
-            stacklevel=callers_level(),
+            )
         )

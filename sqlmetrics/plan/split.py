@@ -15,7 +15,7 @@ from sqlmetrics.plan.inputs import Inputs
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Rendered
 from sqlmetrics.sql.template_names import Keys
-from sqlmetrics.tables.schema import SourceColumn, Table, has_zone, is_number, unreadable_column
+from sqlmetrics.tables.schema import SourceColumn, Table, is_number, unreadable_column
 from sqlmetrics.texts.messages import Message, map_column
 from sqlmetrics.texts.wording import listed
 
@@ -284,7 +284,7 @@ class Events:
                 f"{self.type_of_time}: write 2024-03-01 or 2024-03-01T12:00"
             ) from None
         if moment.tzinfo is not None:
-            if not any(has_zone(column.type) for column in self._times()):
+            if not any(column.has_zone for column in self._times()):
                 raise UsageError(
                     f"at: {at} has a time zone, but the timestamps of the events have none; "
                     "write the time without a zone"

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlmetrics.plan.gaps import Gaps, GapTable
+from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.resampling import percentiles, resample_groups, resampled_means
-from sqlmetrics.plan.result_rows import Shares, ended, group_homes, lacks_groups, rows_of_shares
+from sqlmetrics.plan.result_rows import (
+    Shares,
+    described,
+    ended,
+    group_homes,
+    lacks_groups,
+    rows_of_shares,
+)
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.runs import means_over_runs, totals_over_runs
-from sqlmetrics.plan.sliced import by_user
+from sqlmetrics.plan.sliced import SlicedStages
 from sqlmetrics.plan.values import Wide, wide_tables
-from sqlmetrics.sql.query_graph import Node, Plan, new_name
+from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.stats.gates import OF_RUNS
 from sqlmetrics.stats.intervals import OF_AUDIT, Interval
 from sqlmetrics.stats.student import quantile_series
@@ -39,15 +47,10 @@ def summary(results: Results) -> Plan:
     shares: Shares = {}
     for name, table in wide.tables.items():
         reads, tables = shares.setdefault(table.share, ({}, []))
-        parts = ("percentiles", "over_runs", "clusters", "audit")
-        known: dict[str, Any] = dict.fromkeys(parts, "")
-        known["rows"] = rows[name]
-        for part, node in totals[name].items():
-            known[part] = new_name(node.name, reads)
-            reads[known[part]] = node
-        tables.append(known)
+        tables.append(described(rows[name], totals[name], reads))
         if name in below:
-            tables.append(below[name].table(rows[name], reads))
+            gaps = below[name]
+            tables.append(described(gaps.rows(rows[name]), {"name": gaps.node}, reads))
     numbers = ["value", "n_users", "std"]
     numbers += ["standard_error"] if by_clusters else ["ci_low", "ci_high"]
     numbers += ["n_clusters"] if clustered else []
@@ -67,7 +70,13 @@ def summary(results: Results) -> Plan:
     )
     if by_clusters:
         columns = [name for name in columns if name != "standard_error"]
-        summary_rows = _with_intervals(results, summary_rows, columns)
+        summary_rows = results.planner.rendered(
+            "cluster_intervals",
+            {"rows": summary_rows},
+            names=[*results.groups, *results.labels, *columns],
+            z=results.interval.z,
+            series=quantile_series(results.interval.confidence),
+        )
         place = columns.index("std") + 1
         columns = [*columns[:place], "ci_low", "ci_high", *columns[place:]]
     slices = [column.column for column in results.slice_columns]
@@ -76,18 +85,6 @@ def summary(results: Results) -> Plan:
     columns = [name for name in columns if name != "gap"]
     note = _note(results.interval, clustered)
     return ended(results, summary_rows, columns, order, note, results.gaps)
-
-
-def _with_intervals(results: Results, rows: Node, columns: Sequence[str]) -> Node:
-    """Plan the intervals of rows whose standard errors are those of clusters."""
-    labels = ["position", *(["convention"] if results.with_convention else [])]
-    return results.planner.rendered(
-        "cluster_intervals",
-        {"rows": rows},
-        names=[*results.groups, *labels, *columns],
-        z=results.interval.z,
-        series=quantile_series(results.interval.confidence),
-    )
 
 
 def _note(interval: Interval, clustered: bool) -> str:
@@ -165,7 +162,7 @@ def _totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dict[st
             moved = [c.name for c in valued if c.name in means and c.aggregate != "linear"]
             groups_of_users = resample_groups(results, sliced, moved, weights) if moved else None
             values = {column.name: f"{column.name}_value" for column in valued}
-            below[name] = _gaps(results).below(
+            below[name] = Gaps(results).below(
                 aggregates, values, moved, resampled if moved else None, groups_of_users,
                 sliced if clustered else None,
             )  # fmt: skip
@@ -179,25 +176,14 @@ def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dic
     """Plan the values of a run per slice of users, their spread over resamples, and gaps."""
     planner, resampled = results.planner, None
     if results.interval.of_runs:
-        lists = {f"members_{n}": node for n, node in enumerate(results.lists, start=1)}
-        users = planner.rendered(
-            "members",
-            lists,
-            name="resampled_users",
-            sources=list(lists),
-            of_users=True,
-            member_keys=results.own_user_keys,
-        )
-        clusters, cluster = results.clusters, None
-        if clusters is not None:
-            users, cluster = clusters.added(users, planner.user_keys, []), clusters.column
-        resampling, resamples = by_user(
-            planner, results.slicing, results.slices, users, results.interval, cluster
-        )
+        users = planner.members(results.lists, "resampled_users", planner.user_keys)
+        if results.clusters is not None:
+            users = results.clusters.added(users, planner.user_keys, [])
+        resampling, resamples = _by_user(results, users)
         resampled = wide_tables(resampling, results.of_runs)
     per_slice = planner
     if results.slices is not None:
-        per_slice, populations = by_user(planner, results.slicing, results.slices)
+        per_slice, populations = _by_user(results)
     wide = wide_tables(per_slice, results.of_runs)
     groups = [*results.groups, *(["run"] if results.are_over_runs else [])]
     totals: dict[str, dict[str, Node]] = {}
@@ -245,15 +231,27 @@ def _run_totals(results: Results) -> tuple[Wide, dict[str, dict[str, Node]], dic
                     "resampled_runs", drawn, groups=results.groups, names=varied
                 )
             columns = dict(zip(values, values, strict=True))
-            below[name] = _gaps(results).below(node, columns, varied, in_resamples)
+            below[name] = Gaps(results).below(node, columns, varied, in_resamples)
     return wide, totals, below
 
 
-def _gaps(results: Results) -> Gaps:
-    groups = [name for name in results.groups if name == "model"]
-    (names,) = results.names.values()
-    cluster = None if results.clusters is None else results.clusters.column
-    return Gaps(
-        results.planner, results.gaps, groups, results.slice_columns, names, results.interval,
-        cluster,
-    )  # fmt: skip
+def _by_user(results: Results, users: Node | None = None) -> tuple[Planner, SlicedStages]:
+    """Return a planner for values of a run, in which a population of lists replaces a model.
+
+    A population is a model within a slice of its users, or within a resample of `users`.
+    """
+    base, draws = results.planner, results.interval.draws
+    more: dict[str, Node] = {}
+    context: dict[str, Any] = {"slices": [], "resampled": users is not None}
+    if results.slicing is not None and results.slices is not None:
+        more = dict(zip(("slices", "slice_names"), results.slices, strict=True))
+        context["slices"] = [one.column for one in results.slicing.columns(of_users=True)]
+    if users is not None:
+        cluster = results.clusters and results.clusters.column
+        groups = base.rendered("user_groups", {"members": users}, cluster=cluster, **draws)
+        half_samples = base.rendered("half_samples", {"user_groups": groups}, **draws)
+        more |= {"user_groups": groups, "half_samples": half_samples}
+        context |= draws
+    stages = SlicedStages(base, "by_user", more, context)
+    planner = replace(base, several_models=True, several_runs=False, keeps=False, stages=stages)
+    return planner, stages

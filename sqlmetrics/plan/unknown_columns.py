@@ -16,7 +16,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from sqlmetrics.errors import SqlmetricsError, TemplateError, suggestion
 from sqlmetrics.metrics.definitions import Definitions
-from sqlmetrics.metrics.front_matter import Check, Metric, Slice, Stage, Template
+from sqlmetrics.metrics.front_matter import Metric, Stage, Template
 from sqlmetrics.metrics.requests import cutoff_context
 from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.plan.planner import Planner
@@ -42,18 +42,14 @@ def unknown_column(definitions: Definitions, planner: Planner) -> TemplateError 
 
 def _query(template: Template, definitions: Definitions, planner: Planner) -> Query:
     """Plan the query of a template under the first convention."""
-    own = {param.name: param.default for param in template.params.values()}
-    values: dict[str, Any] = {**definitions.values, **own, **cutoff_context([None])}
     if isinstance(template, Metric):
-        request = definitions.first.request(MetricSpec(template.name), definitions.has_rank)
-        values = {**request.values, **cutoff_context([None])}
-        text = planner.metric_text(template, values)
-    elif isinstance(template, Stage):
-        text = planner.stage_text(template, values)
+        spec = MetricSpec(template.name)
+        own = definitions.first.request(spec, definitions.has_rank).values
     else:
-        assert isinstance(template, Slice | Check)
-        text = planner.text(template.body, str(template.path), values)
-    return planner.bound(template.name, text, values)
+        of_template = {param.name: param.default for param in template.params.values()}
+        own = {**definitions.values, **of_template}
+    values: dict[str, Any] = {**own, **cutoff_context([None])}
+    return planner.bound(template.name, planner.text(template, values), values)
 
 
 def _unknown(query: Query) -> Iterator[tuple[str, Mapping[str, list[str]]]]:

@@ -155,14 +155,7 @@ class _Fused:
         tree = self.select.build()
         stage = self.select.base.source.alias
         tree.add_comments([f" one row per {self.grain} with {stage} "])
-        metrics = self.queries.values()
-        parents = {key: node for query in metrics for key, node in query.parents.items()}
-        node = node_of(identity_of(*self.identity), self.name, tree, parents.values())
-        return replace(
-            node,
-            warnings=tuple(warning for query in metrics for warning in query.warnings),
-            needs=tuple(column for query in metrics for column in query.needs),
-        )
+        return _of_metrics(identity_of(*self.identity), self.name, tree, self.queries.values())
 
 
 @dataclass
@@ -260,22 +253,13 @@ class _Builder:
 
     def _table_of_rounds(self, rounds: _RoundValues) -> WideTable:
         """Plan a table with a row per round, and the columns of all metrics of the same rows."""
-        several_runs = self.planner.several_runs
-        name = f"{rounds.name}_and_run" if several_runs else rounds.name
+        name = f"{rounds.name}_and_run" if self.planner.several_runs else rounds.name
         rounds.rows.add_comments([" one row per round, one column per metric "])
-        parents = {key: node for query in rounds.queries for key, node in query.parents.items()}
         names = [column.name for column in rounds.columns]
         identity = identity_of(name, *names, *(query.key for query in rounds.queries))
-        node: Node = replace(
-            node_of(identity, name, rounds.rows, parents.values()),
-            warnings=tuple(w for query in rounds.queries for w in query.warnings),
-            needs=tuple(column for query in rounds.queries for column in query.needs),
-        )
+        node = _of_metrics(identity, name, rounds.rows, rounds.queries)
         values = WideTable(node, "user", rounds.columns, rounds.values, rounds.everybody)
-        if not several_runs:
-            return values
-        mean = mean_over_runs(self.planner, node, rounds.name, names)
-        return replace(values, node=mean, by_run=node)
+        return self._over_runs(values, rounds.name)
 
     def _table_of(self, queries: Queries, share: int) -> _Table:
         """Return the table of the audience of a call and of a share of the cutoffs."""
@@ -392,7 +376,6 @@ class _Builder:
             dict.fromkeys(column.source for column in table.columns if column.part != "weight")
         )
         defined = list(dict.fromkeys(column.defined for column in table.columns if column.defined))
-        several_runs = self.planner.several_runs
         filled = self.planner.rendered(
             "filled",
             {
@@ -401,7 +384,7 @@ class _Builder:
                 **{stage: self.defined[stage] for stage in defined},
                 **({weights.name: weights} if weights else {}),
             },
-            name=f"{name}_and_run" if several_runs else name,
+            name=f"{name}_and_run" if self.planner.several_runs else name,
             grain=table.grain,
             columns=table.columns,
             sources=sources,
@@ -417,11 +400,24 @@ class _Builder:
         values = WideTable(
             filled, table.grain, table.columns, table.values, table.everybody, table.share
         )
-        if not several_runs or table.grain != "user":
+        return self._over_runs(values, name)
+
+    def _over_runs(self, values: WideTable, name: str) -> WideTable:
+        """Plan the means over runs of values of users, if models have several runs."""
+        if not self.planner.several_runs or values.grain != "user":
             return values
-        names = [column.name for column in table.columns]
-        mean = mean_over_runs(self.planner, filled, name, names)
-        return replace(values, node=mean, by_run=filled)
+        mean = mean_over_runs(self.planner, values.node, name, values.names)
+        return replace(values, node=mean, by_run=values.node)
+
+
+def _of_metrics(key: str, name: str, tree: exp.Expr, metrics: Collection[Query]) -> Query:
+    """Create a query that computes columns of several metrics, from their queries."""
+    parents = {key: node for query in metrics for key, node in query.parents.items()}
+    return replace(
+        node_of(key, name, tree, parents.values()),
+        warnings=tuple(warning for query in metrics for warning in query.warnings),
+        needs=tuple(column for query in metrics for column in query.needs),
+    )
 
 
 def column_name(metric: str, k: int | None) -> str:

@@ -22,6 +22,7 @@ from sqlmetrics.engines import lakes
 from sqlmetrics.engines.relation import TableName
 from sqlmetrics.errors import GateError
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
+from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import without_credit
 from sqlmetrics.record import fingerprints
 from sqlmetrics.record.entries import FORMAT, MetricEntry, Record, SourceEntry, UsersEntry
@@ -71,9 +72,6 @@ class Recorded(Protocol):
     recorder: Recorder
     call: Any  # the running public call
     data_warnings: DataWarnings
-
-    def counted(self, plan: Plan) -> list[dict[str, Any]]:
-        """Run a plan that counts users of tables that have been checked."""
 
 
 class Recorder:
@@ -253,7 +251,7 @@ def with_result(
     if n_rows > MOST_ROWS:
         why = f"the result has {n_rows:,} rows; a record stores at most {MOST_ROWS:,}"
         return _unknown(dict(record), rows=why)
-    rows = result if isinstance(result, Rows) else Rows.of_frame(result)
+    rows = Rows.of(result)
     values = [[plain(value) for value in row] for row in rows.values]
     return {**record, "columns": list(rows.names), "rows": values}
 
@@ -366,7 +364,7 @@ def _users(session: Recorded, runs: Sequence[PlannedRun]) -> Iterator[UsersEntry
         if call.name not in metrics:
             metrics.append(call.name)
     for node, convention, metrics, audience in counts.values():
-        for row in session.counted(Plan(node)):
+        for row in session.engine.records(physical(planner, Plan(node), session.engine)):
             entry: UsersEntry = {
                 "model": None if "model" not in row else str(row["model"]),
                 "convention": convention,

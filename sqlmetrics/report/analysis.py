@@ -113,11 +113,6 @@ class Study:
         ]
         self.better = {request.name: request.higher_is_better for request in self.requests}
 
-    @property
-    def asked_at_main(self) -> list[MetricSpec]:
-        """Return all metrics at the main cutoff of the report."""
-        return [replace(request.spec, cutoff=request.k) for request in self.main]
-
     def labels(self, requests: Iterable[MetricRequest]) -> list[str]:
         """Return metrics with their cutoffs, the primary metric first."""
         names = [request.column for request in requests]
@@ -137,10 +132,10 @@ class Study:
         """Return the queries that several analyses read."""
         return [*self.results.of_everybody, self.item_counts, self.stage("ranked")]
 
-    def stage(self, name: str, planner: Planner | None = None) -> Query:
+    def stage(self, name: str) -> Query:
         """Plan a stage under the settings of the primary metric."""
         values = without_credit({**self.primary.values, **cutoff_context([self.primary.k])})
-        return (planner or self.planner).node(name, values)
+        return self.planner.node(name, values)
 
     def if_there(self, stage: str) -> Query | None:
         """Plan a stage, or return None if it needs tables that are not there."""

@@ -203,7 +203,7 @@ def _definitions(study: Study) -> list[Definition]:
                 ("source", call.metric.cite),
             ],
             settings=[(name, value_text(call.values[name])) for name in call.metric.params],
-            sql=query_of(planner.metric_text(call.metric, call.values)),
+            sql=query_of(planner.text(call.metric, call.values)),
         )
         for call in calls_of([*study.requests, *further])
     ]

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from sqlmetrics.plan.planner import Planner, StageSource
 from sqlmetrics.plan.slices import Attribute, Slicing
 from sqlmetrics.report.analysis import Study
 from sqlmetrics.report.content import Example, ExampleList, Listed
 from sqlmetrics.report.limits import N_EXAMPLES, PAIRED, SHOWN_PLACES, SHOWN_TRUTH
-from sqlmetrics.sql.binding import Text, bound, tables_of
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.templates import render_file
 
 TITLES = ("title", "name")  # columns of the items table that may hold item names
 
@@ -33,12 +29,7 @@ def examples(study: Study) -> list[Example]:
     name, column = study.results.wide.home(primary)
     per_user = study.results.wide.tables[name].node
     value = identifier(column.name)
-    titles = _titles(study)
-    reads: dict[str, Node] = {} if titles is None else {"titles": titles}
-    context: dict[str, Any] = {
-        "has_titles": titles is not None,
-        "own_user_keys": study.results.own_user_keys,
-    }
+    titles, own_keys = _titles(study), study.results.own_user_keys
     of_users = planner.rendered(
         "report/example_users",
         {
@@ -50,14 +41,15 @@ def examples(study: Study) -> list[Example]:
         high_is_good=primary.higher_is_better is not False,
         model=study.models[0],
         n_users=N_EXAMPLES,
-        own_user_keys=study.results.own_user_keys,
+        own_user_keys=own_keys,
     )
-    own = replace(planner, keeps=False, stages=_RowsOfUsers(planner, of_users))
-    reads["relevant"] = study.stage("relevant", own)
+    reads: dict[str, Node] = {"example_users": of_users, "relevant": study.stage("relevant")}
+    reads |= {} if titles is None else {"titles": titles}
+    context: dict[str, Any] = {"has_titles": titles is not None, "own_user_keys": own_keys}
     users = study.run(Plan(of_users))
     listed = study.queried(
         "report/example_lists",
-        {"ranked": study.stage("ranked", own), **reads},
+        {"ranked": study.stage("ranked"), **reads},
         k=shown_places(study),
         **context,
     )
@@ -129,21 +121,3 @@ def _key(row: Mapping[Any, Any], keys: Sequence[str]) -> tuple[str, ...]:
 def _item(row: Mapping[Any, Any]) -> str:
     title, item = row["example_title"], str(row["example_item"])
     return f"{title} ({item})" if isinstance(title, str) else item
-
-
-class _RowsOfUsers(StageSource):
-    """Restricts input tables to the rows of a few users; `usual` plans the complete tables."""
-
-    def __init__(self, usual: Planner, users: Node) -> None:
-        self.usual = usual
-        self.users = users
-
-    def node(self, planner: Planner, name: str, values: Mapping[str, Any]) -> Query | None:
-        """Plan the rows of these users in a table that has users."""
-        if name not in planner.tables or not planner.inputs.has_user(name):
-            return None
-        rows = self.usual.node(name, values)
-        context = {**planner.keys.context, "table": rows.name, "columns": rows.columns}
-        text = Text(render_file("inputs/rows_of_users", context), "inputs/rows_of_users")
-        read = {table: rows if table == rows.name else self.users for table in tables_of(text)}
-        return bound(f"{name}_of_examples", text, read)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import importlib
 import json
 import math
 import re
@@ -24,7 +23,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from sqlmetrics.errors import UsageError
+from sqlmetrics.errors import UsageError, imported
 from sqlmetrics.report.content import Cell, Content, FigureTable, Leaderboard, Score
 from sqlmetrics.texts.wording import rounded, with_significant
 
@@ -215,10 +214,4 @@ def require_packages() -> None:
 
 
 def _imported(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise UsageError(
-            f"reports need altair and vl-convert-python, which cannot be imported ({error}); "
-            "run pip install 'sqlmetrics[report]'"
-        ) from error
+    return imported(name, "reports need altair and vl-convert-python", "report")

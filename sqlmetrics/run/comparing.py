@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlmetrics.errors import UsageError, callers_level, suggestion
+from sqlmetrics.errors import UsageError, callers_level, check_choice, suggestion
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import parse_spec
 from sqlmetrics.plan.comparison import changes, check_comparable, comparison
@@ -28,7 +28,7 @@ from sqlmetrics.stats import paired_tests
 from sqlmetrics.stats.decisions import ATTRIBUTE as DECISIONS
 from sqlmetrics.stats.decisions import are_few, decisions
 from sqlmetrics.stats.gates import COMPARISON, OF_RUNS_COMPARED, Gate, check_known
-from sqlmetrics.stats.over_runs import check_over, over_runs
+from sqlmetrics.stats.over_runs import OVER, over_runs
 from sqlmetrics.stats.power import Power
 from sqlmetrics.texts.messages import SEVERAL_MODELS, Argument, Message, map_column
 from sqlmetrics.texts.wording import listed
@@ -52,7 +52,7 @@ class Testing:
     over: str = "users"
 
     def __post_init__(self) -> None:
-        check_over(self.over)
+        check_choice("over", self.over, OVER)
         paired_tests.checked(test=self.test, correction=self.correction)
         paired_tests.check_scipy(test=self.test, interval=self.interval)
 

@@ -11,7 +11,7 @@ import duckdb
 from sqlmetrics.errors import DataError, EngineError, UsageError
 from sqlmetrics.files import OwnFolder, exchange, replaced
 from sqlmetrics.sql.quoting import literal
-from sqlmetrics.sql.templates import demo_macros, environment
+from sqlmetrics.sql.templates import demo_macros, render_file
 
 #: Maximum list length. The engine unrolls the lists of 2048 users at a time, 160 MB at this length.
 MAX_PER_USER = 10_000
@@ -155,7 +155,7 @@ def _check_range(name: str, value: int, low: int, high: int) -> None:
 
 
 def _render(template: str, context: dict[str, object]) -> str:
-    return environment().get_template(f"demo/{template}.sql.j2").render(demo_macros() | context)
+    return render_file(f"demo/{template}", demo_macros() | context)
 
 
 def _execute(connection: duckdb.DuckDBPyConnection, statement: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from sqlmetrics.errors import GateError, UsageError
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import MetricSpec
 from sqlmetrics.past.settings import fingerprints
@@ -15,7 +16,7 @@ from sqlmetrics.record.record import plain, settings_of
 from sqlmetrics.rows import Rows
 from sqlmetrics.run.public_calls import OnSession
 from sqlmetrics.run.session import Session
-from sqlmetrics.stats.gates import Gate, Gated, Verdict, raise_failed, read_gates, verdicts
+from sqlmetrics.stats.gates import Gate, Gated, Verdict, parse_gate, verdicts
 
 
 def read(session: Session, texts: str | Iterable[str], of: Gated) -> list[Gate]:
@@ -31,15 +32,15 @@ def read(session: Session, texts: str | Iterable[str], of: Gated) -> list[Gate]:
         return definitions.first.request(without_cutoff, definitions.has_rank).name
 
     session.verdicts = []
-    return read_gates(texts, of, canonical)
+    if not isinstance(texts, Iterable):
+        raise UsageError(f"gates must be expressions such as {of.examples[0]!r}, not {texts!r}")
+    texts = [texts] if isinstance(texts, str) else texts
+    return [parse_gate(text, canonical, of) for text in texts]
 
 
 def last_verdicts(opened: object) -> list[Verdict]:
     """Return the verdicts of the gates of the last result, by gate and row."""
-    if isinstance(opened, OnSession):
-        return opened._session.verdicts
-    known: list[Verdict] = getattr(opened, "verdicts", [])
-    return known
+    return opened._session.verdicts if isinstance(opened, OnSession) else []
 
 
 def columns_of_slices(session: Session, attributes: Iterable[Attribute]) -> list[str]:
@@ -74,7 +75,7 @@ def passed(
     """
     if not gates:
         return result
-    rows: Rows = result if isinstance(result, Rows) else Rows.of_frame(result)
+    rows: Rows = Rows.of(result)
     with contextlib.ExitStack() as stack:
         of_past = None
         if past is not None and any(gate.past for gate in gates):
@@ -90,5 +91,8 @@ def passed(
             convention = requests[0].convention
             of_past = stack.enter_context(opened(place_of(past), slices, marks, convention))
         session.verdicts = verdicts(rows, gates, of, of_past)
-    raise_failed(session.verdicts, result, of)
+    failed: list[str] = [verdict.sentence for verdict in session.verdicts if verdict.problem]
+    if failed:
+        text = "\n  ".join([f"the {of.name} fails", *failed])
+        raise GateError(text, frame=result, reasons=failed)
     return result

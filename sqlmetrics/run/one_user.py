@@ -57,7 +57,8 @@ def user(session: Session, asked: Request, named: Any, show: str | Iterable[str]
     """Explain the values of a user; see `Evaluator.user`."""
     import pandas as pd
 
-    of, key, plans = _planned(session, results(session, asked), named, show)
+    of = results(session, asked)
+    key, plans = _planned(session, of, named, show)
     with own_templates_named(session):
         try:
             values = session.engine.frame(ready(session, planned(of, plans.values)))
@@ -88,8 +89,8 @@ def user(session: Session, asked: Request, named: Any, show: str | Iterable[str]
 
 def _planned(
     session: Session, of: Results, named: Any, show: str | Iterable[str] | None
-) -> tuple[Results, dict[str, Any], planning.OneUser]:
-    """Plan the values of a user, and return the results and the key of the user as well."""
+) -> tuple[dict[str, Any], planning.OneUser]:
+    """Return the key of a user, and plan the values."""
     if session.planner.several_runs:
         raise UsageError(
             "one user is explained for a single run of each model, but the recommendations have a "
@@ -104,7 +105,7 @@ def _planned(
     plans = planning.one_user(of, key, shown)
     for name in {one.name for one in shown} & {*_TAKEN, *plans.labels.values()}:
         raise UsageError(f"show: {name} is also a column of the list; rename the column of items")
-    return of, key, plans
+    return key, plans
 
 
 def extremes(session: Session, asked: Request, n: int, highest: bool) -> pd.DataFrame:
@@ -125,7 +126,7 @@ def statements(
     """Return the statements that `user` runs; see `Evaluator.user`."""
     dialect = session.engine.dialect if dialect is None else checked(dialect)
     planner = session.printing_planner(dialect)
-    _, _, one = _planned(session, results(session, asked, planner), named, show)
+    _, one = _planned(session, results(session, asked, planner), named, show)
     for plan in one.plans.values():
         require_names(session, plan, dialect)
         session.warn(plan.warnings)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from sqlmetrics.errors import (
     SqlmetricsWarning,
     TemplateError,
     UsageError,
-    callers_level,
+    issue,
 )
 from sqlmetrics.metrics.requests import MetricRequest
 from sqlmetrics.metrics.spec import labelled
@@ -248,15 +247,14 @@ def _warn_of_few(rows: Frame, column: str, where: str, enough: int, what: str) -
     few = [n for n in counts if n < enough]
     if few:
         least = min(few)
-        warnings.warn(
+        issue(
             SqlmetricsWarning(
                 f"{where}: {len(few)} of {len(counts)} rows {by_number(len(few), 'has|have')} "
                 f"fewer than {enough} {what}, one has {least}; intervals of so few cover the true "
                 "value too rarely",
                 remedy=f"collect more {what}, or read these intervals as a lower bound of the "
                 "uncertainty",
-            ),
-            stacklevel=callers_level(),
+            )
         )
 
 
@@ -286,7 +284,7 @@ def _warn_of_range(rows: Frame, request: MetricRequest, run: PlannedRun) -> None
     if "metric" in columns:
         if metric.grain != "run" and request.values["aggregate"] != "mean":  # such as a sum
             return
-        means = rows if isinstance(rows, Rows) else Rows.of_frame(rows)
+        means = Rows.of(rows)
         unknown = [None] * len(means)
         # with several runs, std is that of the runs
         has_std = {"std", "n_users"} <= set(columns) and "n_runs" not in columns
@@ -308,12 +306,11 @@ def _warn_of_range(rows: Frame, request: MetricRequest, run: PlannedRun) -> None
     if outside:
         number = max(outside, key=lambda value: max(low - value, value - high))
         what = f"the value {number:.6g} is" if not low <= number <= high else "values of users are"
-        warnings.warn(
+        issue(
             SqlmetricsWarning(
                 f"{name}: {what} outside the range {low:g} to {high:g} that the template declares",
                 remedy=f"correct the query or range in {metric.path}",
-            ),
-            stacklevel=callers_level(),
+            )
         )
 
 

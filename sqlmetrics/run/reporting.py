@@ -54,6 +54,7 @@ def report(
         noticed = session.data_warnings.noticed(call.requests, call.check)
         call.check = not noticed.unchecked  # so that warnings match those on the page
         interval = Interval(confidence=question.confidence)
+        asked = [replace(request.spec, cutoff=request.k) for request in study.main]
         settings = [*definitions.conventions, definitions.fallback_in_order]
         return Report(
             content(
@@ -69,9 +70,7 @@ def report(
                 unchecked=noticed.unchecked,
                 statement=masked(
                     statement(
-                        session,
-                        Request(study.asked_at_main, interval=interval, cluster=question.cluster),
-                        None,
+                        session, Request(asked, interval=interval, cluster=question.cluster), None
                     )
                 ),
                 with_examples=examples,

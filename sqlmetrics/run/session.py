@@ -6,7 +6,6 @@ import contextlib
 import functools
 import logging
 import threading
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,7 @@ from sqlmetrics.errors import (
     GateError,
     SqlmetricsWarning,
     UsageError,
-    callers_level,
+    issue,
     suggestion,
 )
 from sqlmetrics.metrics.catalog import Catalog
@@ -229,7 +228,7 @@ class Session:
         for note in reader.notes:
             _log.info(note)
         for warning in reader.warnings:
-            warnings.warn(warning, SqlmetricsWarning, stacklevel=callers_level())
+            issue(SqlmetricsWarning(warning))
         check_runs(tables)
         check_types(self.engine, tables, user_keys)
         if self.engine.embedded is not None:
@@ -261,24 +260,19 @@ class Session:
         """The table with the models: the recommendations, or else the policy."""
         return next((self.tables[name] for name in OF_MODELS if name in self.tables), None)
 
-    @functools.cached_property
-    def _tables_read_alone(self) -> dict[str, Table]:
-        """The tables as read by a statement that runs without this evaluator."""
-        return {
+    @functools.cache  # noqa: B019 - the cache may live as long as the session
+    def printing_planner(self, dialect: str) -> Planner:
+        """Return a planner for statements in a dialect that run without this evaluator."""
+        printed = self.engine.printed
+        tables = {
             name: replace(
                 table,
                 sources=tuple(
-                    replace(source, relation=self.engine.printed(source.relation))
-                    for source in table.sources
+                    replace(source, relation=printed(source.relation)) for source in table.sources
                 ),
             )
             for name, table in self.tables.items()
         }
-
-    @functools.cache  # noqa: B019 - the cache may live as long as the session
-    def printing_planner(self, dialect: str) -> Planner:
-        """Return a planner for statements in a dialect that run without this evaluator."""
-        tables = self._tables_read_alone
         return replace(self.planner, tables=tables, checked=False, dialect=dialect).shared()
 
     def _accepted(self, names: Any) -> Set[str]:
@@ -309,10 +303,6 @@ class Session:
             lines.append(f"settings: {', '.join(f'{name}={given[name]}' for name in given)}")
         lines += [f"where: {table}: {condition}" for table, condition in self.where.items()]
         return [*lines, f"engine: {self.engine.dialect} {self.engine.version}"]
-
-    def counted(self, plan: Plan) -> list[dict[str, Any]]:
-        """Run a plan that counts users, on tables that were already validated."""
-        return self.engine.records(self.physical(plan))
 
     def physical(self, plan: Plan) -> Plan:
         """Plan how the engine runs a plan."""
@@ -354,7 +344,7 @@ class Session:
         """Issue the warnings of a result, at most once each per public call."""
         assert self.call is not None
         for message in self.call.new(messages):
-            warnings.warn(SqlmetricsWarning(message), stacklevel=callers_level())
+            issue(SqlmetricsWarning(message))
 
     def note(self, text: str) -> None:
         """Log a note about the computation, at most once per public call."""
@@ -387,7 +377,7 @@ class Session:
             found = [DataWarning(stopped(error))]
         for warning in found:
             if warning.message not in self._warned:
-                warnings.warn(warning, stacklevel=callers_level())
+                issue(warning)
                 self._warned.add(warning.message)
 
     def _forget_what_may_change(self) -> None:

@@ -41,9 +41,8 @@ def samples(session: Session, n_users: int) -> tuple[dict[str, Any], dict[str, A
     source = session.tables["interactions"].sources[0]
     users = _rows(session, source, session.where.get("interactions"), n_users=n_users)
     # notes about the data would be about these users only
-    ours, theirs = {**session.given, "check": False}, {**session.given, "check": False}
-    for name in _OF_DATABASE:
-        theirs[name] = None
+    ours = {**session.given, "check": False}
+    theirs = {**ours, **dict.fromkeys(_OF_DATABASE)}
     conditions = dict(session.where)
     for name, table in session.tables.items():
         tables: dict[str | None, Any] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.errors import check_choice
 
 GapKind = Literal["difference", "ratio", "mad", "std"]
 GAPS: tuple[GapKind, ...] = get_args(GapKind)
@@ -19,7 +19,5 @@ def checked_gaps(gaps: str | Iterable[str] | None) -> tuple[str, ...]:
     """
     asked = [gaps] if isinstance(gaps, str) else list(gaps or ())
     for gap in asked:
-        if gap not in GAPS:
-            close = suggestion(str(gap), GAPS)
-            raise UsageError(f"gap must be one of {', '.join(GAPS)}, not {gap!r}{close}")
+        check_choice("gap", gap, GAPS)
     return tuple(dict.fromkeys(asked))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import operator
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.errors import (
-    GateError,
     SqlmetricsWarning,
     UsageError,
-    callers_level,
+    issue,
     suggestion,
 )
 from sqlmetrics.metrics.spec import MetricSpec, parse_spec, unique
@@ -448,39 +446,12 @@ def _with_past(gate: Gate, row: Mapping[str, Any], of_past: OfPast) -> Gate | No
 def _warn_of_past(gate: Gate, places: Sequence[str]) -> None:
     n_runs = max(term.n_runs for term in gate.past)
     rows = by_number(len(places), "row|rows")
-    warnings.warn(
+    issue(
         SqlmetricsWarning(
             f'the gate "{gate.text}" is not judged for {len(places)} {rows}, e.g. {places[0]}: the '
             f"history has fewer than {n_runs} runs of this row with the same settings"
-        ),
-        stacklevel=callers_level(),
+        )
     )
-
-
-def raise_failed(judged: Iterable[Verdict], result: Any, of: Gated) -> None:
-    """Raise an error if a row of a result fails a gate.
-
-    Raises:
-        GateError: a verdict names a problem; the error has the result.
-    """
-    failed: list[str] = [verdict.sentence for verdict in judged if verdict.problem]
-    if failed:
-        text = "\n  ".join([f"the {of.name} fails", *failed])
-        raise GateError(text, frame=result, reasons=failed)
-
-
-def read_gates(
-    texts: str | Iterable[str], of: Gated, canonical: Callable[[MetricSpec], str]
-) -> list[Gate]:
-    """Parse the gates of an argument `fail_if`; `canonical` is that of `parse_gate`.
-
-    Raises:
-        UsageError: a text is not a gate.
-    """
-    if not isinstance(texts, Iterable):
-        raise UsageError(f"gates must be expressions such as {of.examples[0]!r}, not {texts!r}")
-    texts = [texts] if isinstance(texts, str) else texts
-    return [parse_gate(text, canonical, of) for text in texts]
 
 
 def _values(gate: Gate, rows: Iterable[Mapping[str, Any]]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, Literal, get_args
 
-from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.errors import UsageError, check_choice
 from sqlmetrics.texts.messages import Argument, Message
 
 IntervalKind = Literal["normal", "bootstrap", "none"]
@@ -37,9 +37,7 @@ class Interval:
     of_runs: bool = False
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            close = suggestion(str(self.kind), KINDS)
-            raise UsageError(f"ci must be one of {', '.join(KINDS)}, not {self.kind!r}{close}")
+        check_choice("ci", self.kind, KINDS)
         number = self.confidence
         if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < 1:
             raise UsageError(f"confidence must be between 0 and 1, not {number!r}")

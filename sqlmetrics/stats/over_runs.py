@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from sqlmetrics.errors import UsageError, suggestion
+from sqlmetrics.errors import UsageError
 from sqlmetrics.metrics.spec import labelled
 from sqlmetrics.stats.paired_tests import ROUNDING, adjusted_within, powers, t_interval, t_test
 from sqlmetrics.stats.power import Power
@@ -18,18 +18,6 @@ if TYPE_CHECKING:
 
 Over = Literal["users", "runs", "paired_runs"]
 OVER: tuple[Over, ...] = get_args(Over)
-
-
-def check_over(over: str) -> None:
-    """Check what a comparison is over.
-
-    Raises:
-        UsageError: it is none of `OVER`.
-    """
-    if over not in OVER:
-        raise UsageError(
-            f"over must be one of {', '.join(OVER)}, not {over!r}{suggestion(str(over), OVER)}"
-        )
 
 
 def over_runs(

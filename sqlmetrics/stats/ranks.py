@@ -132,11 +132,6 @@ class Ranks:
             f"{BLOCK} critical_difference": self.critical_difference,
         }
 
-    @property
-    def columns_of_tests(self) -> list[str]:
-        """Return the columns whose numbers all rows share."""
-        return [name for name, cells in self.columns().items() if not isinstance(cells, list)]
-
     def sentences(self) -> list[str]:
         """Return the results of the tests in words."""
         texts = [

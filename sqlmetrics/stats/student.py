@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 from collections.abc import Sequence
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
-from sqlmetrics.errors import UsageError
+from sqlmetrics.errors import imported
 
 _TERMS = 20
 
@@ -30,14 +29,8 @@ def scipy_module(name: str, needed_by: str) -> Any:
     Raises:
         UsageError: scipy is not installed.
     """
-    try:
-        return importlib.import_module(f"scipy.{name}")
-    except ImportError as error:
-        verb = "need" if " and " in needed_by else "needs"
-        raise UsageError(
-            f"{needed_by} {verb} scipy, which cannot be imported ({error}); "
-            "run pip install 'sqlmetrics[stats]'"
-        ) from error
+    verb = "need" if " and " in needed_by else "needs"
+    return imported(f"scipy.{name}", f"{needed_by} {verb} scipy", "stats")
 
 
 @functools.lru_cache(maxsize=16)

@@ -62,7 +62,7 @@ def _part(text: str) -> str:
 
 def _values(result: pd.DataFrame | Rows) -> Iterator[tuple[list[str], str, int | None, float]]:
     """Yield the model and slices, the metric, the cutoff and the value of every row."""
-    rows = result if isinstance(result, Rows) else Rows.of_frame(result)
+    rows = Rows.of(result)
     if not {"metric", "k", "value", "std"} <= set(rows.names):
         raise UsageError("trackers take results of evaluate: metric, k, value, n_users, std, …")
     slices = rows.names[: rows.names.index("metric")]

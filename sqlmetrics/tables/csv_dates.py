@@ -8,7 +8,7 @@ from typing import Any
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.sql.quoting import literal
-from sqlmetrics.sql.templates import environment
+from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables import csv_layout
 
 _LAST_MONTH = 12
@@ -22,9 +22,9 @@ def check_dates(engine: Engine, table: str, relation: Relation, column: str | No
         return []
     assert column is not None
     name = "date" if kind == "DATE" else "timestamp"
-    probe = environment().get_template("inputs/date_format.sql.j2")
     context = {"column": column, "relation": relation.sql, "kind": name}
-    query = probe.render(files=relation.files[0], layout=relation.layout, **context)
+    of_files = {"files": relation.files[0], "layout": relation.layout}
+    query = render_file("inputs/date_format", {**context, **of_files})
     row: Mapping[str, Any] = next(iter(engine.query(query, relation.label)), {"written_as": ""})
     written_as = row["written_as"] or ""
     if not written_as.startswith("%d") or row["last_day"] > _LAST_MONTH:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Layout, Relation
 from sqlmetrics.errors import DataError
-from sqlmetrics.sql.templates import environment
+from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables import csv_layout
 from sqlmetrics.tables.csv_layout import PACKED
 
@@ -92,7 +92,7 @@ def _quotes(engine: Engine, label: str, path: str, layout: Layout | None) -> tup
 
     A character that the engine does not detect is an empty text.
     """
-    query = environment().get_template("inputs/quotes.sql.j2").render(files=path, layout=layout)
+    query = render_file("inputs/quotes", {"files": path, "layout": layout})
     (row,) = engine.query(query, f"{label}: {path}")
     quote, escape = (
         str(row[f"{what}_character"]).replace("(empty)", "") for what in ("quote", "escape")
@@ -118,9 +118,9 @@ def check_quotes(
     ]
     if relation.format != "csv" or not texts or not any(map(_may_break, relation.files)):
         return []
-    probe = environment().get_template("inputs/broken_ids.sql.j2")
+    query = render_file("inputs/broken_ids", {"columns": texts, "relation": relation.sql})
     with lines_checked(engine, table, relation):
-        row = engine.query(probe.render(columns=texts, relation=relation.sql), relation.label)[0]
+        (row,) = engine.query(query, relation.label)
     warned = []
     for number, column in enumerate(texts, start=1):
         where = f"{table}, column {column}: {relation.label}"

@@ -19,7 +19,7 @@ from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import FolderColumn, Folders, Layout, Relation, Unread
 from sqlmetrics.engines.unfinished import check_finished
 from sqlmetrics.errors import DataError
-from sqlmetrics.sql.templates import environment, macro
+from sqlmetrics.sql.templates import macro, render_file
 from sqlmetrics.tables.csv_layout import names_like_values, no_header, repeated_names
 from sqlmetrics.tables.csv_quotes import check_lines, common_layout, quotes_of_files
 from sqlmetrics.tables.formats import (
@@ -404,5 +404,5 @@ def _matched(engine: Engine, label: str, path: str) -> list[str]:
     """Return the files that match a remote path (`s3://…`) with wildcards."""
     if "://" not in path or not glob.has_magic(path):
         return [path]
-    query = environment().get_template("inputs/files_matched.sql.j2").render(pattern=path)
+    query = render_file("inputs/files_matched", {"pattern": path})
     return [row["file"] for row in engine.query(query, f"{label}: {path}")] or [path]

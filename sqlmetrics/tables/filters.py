@@ -17,7 +17,7 @@ from sqlmetrics.errors import DataError, UnreadableError, UsageError, suggestion
 from sqlmetrics.sql import arithmetic
 from sqlmetrics.sql.allowed import CONDITIONS, TYPES_OF_CONDITIONS
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.templates import environment
+from sqlmetrics.sql.templates import render_file
 from sqlmetrics.texts.wording import listed
 
 _DUCKDB = "duckdb"
@@ -117,7 +117,7 @@ def check_rows(
     context = {"table": table, "condition": text, "relation": relation}
 
     def ask(template: str) -> list[dict[str, object]]:
-        query = environment().get_template(f"inputs/{template}.sql.j2").render(context)
+        query = render_file(f"inputs/{template}", context)
         try:
             return engine.query(query, label)
         except DataError as error:

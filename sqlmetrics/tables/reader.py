@@ -12,7 +12,7 @@ from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation
 from sqlmetrics.errors import DataError, UsageError, same_letters, suggestion
 from sqlmetrics.sql.quoting import identifier
-from sqlmetrics.sql.templates import environment
+from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables import csv_layout
 from sqlmetrics.tables.csv_dates import check_dates
 from sqlmetrics.tables.csv_quotes import check_quotes, lines_checked
@@ -438,8 +438,8 @@ class TableReader:
         """Check that the lists of a row have the same length, in the rows that match `where`."""
         if len(columns) < 2:
             return
-        probe = environment().get_template("inputs/uneven_lists.sql.j2")
-        query = probe.render(columns=columns, relation=relation.sql, where=where)
+        context = {"columns": columns, "relation": relation.sql, "where": where}
+        query = render_file("inputs/uneven_lists", context)
         for row in self.engine.query(query, relation.label):
             raise DataError(
                 f"{table}: {relation.label} has a row whose lists in {' and '.join(columns)} have "

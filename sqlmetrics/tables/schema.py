@@ -61,7 +61,9 @@ NUMBERS = (
 )  # fmt: skip
 NO_TYPE = '"NULL"'  # the type of a column of a frame or JSON file without values
 UNKNOWN = "UNKNOWN"  # the type of other columns, in a table of which only the name is known
-# the types of these columns in such a table
+# types of times with a time zone, and of the same times without
+ZONED = {"TIMESTAMP WITH TIME ZONE": "TIMESTAMP", "TIMESTAMPTZ_NS": "TIMESTAMP_NS"}
+# the types of these columns in a table of which only the name is known
 ASSUMED = {
     "rank": "BIGINT", "score": "DOUBLE", "model": "VARCHAR", "run": "VARCHAR",
     "relevance": "DOUBLE", "timestamp": "TIMESTAMP", "price": "DOUBLE", "category": "VARCHAR",
@@ -113,6 +115,11 @@ class SourceColumn:
     def is_list(self) -> bool:
         """Whether each row holds a whole list, which becomes several rows."""
         return self.type.endswith("]") and not self.as_given
+
+    @property
+    def has_zone(self) -> bool:
+        """Whether the values are times with a time zone."""
+        return self.type in ZONED
 
 
 @dataclass(frozen=True)
@@ -370,16 +377,11 @@ def can_compare_times(type_names: Iterable[str]) -> bool:
         if is_number(type_name):
             return "number"
         if type_name.startswith(("DATE", "TIMESTAMP")):
-            return "time with a zone" if has_zone(type_name) else "time"
+            return "time with a zone" if type_name in ZONED else "time"
         return "text"
 
     kinds = {kind_of(type_name) for type_name in type_names}
     return len(kinds) < 2 and "text" not in kinds  # text is not ordered like times
-
-
-def has_zone(type_name: str) -> bool:
-    """Return whether a type is that of times with a time zone."""
-    return "ZONE" in type_name or type_name.startswith("TIMESTAMPTZ")
 
 
 def can_be_number(type_name: str) -> bool:

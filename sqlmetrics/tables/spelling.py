@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation
-from sqlmetrics.sql.templates import environment
+from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables.schema import is_number, of_row
 
 _FROM_TEXTS = ("DATE", "TIME", "UUID")  # types that the engine infers from texts in JSON
@@ -62,9 +62,9 @@ def infinite_numbers(engine: Engine, relation: Relation, columns: Sequence[str])
     others = [name for name, kinds in held.items() if not all(map(is_number, kinds))]
     if not others:
         return relation
-    probe = environment().get_template("inputs/only_numbers.sql.j2")
     as_texts = relation.csv(types=dict.fromkeys(others, "VARCHAR"))
-    (row,) = engine.query(probe.render(columns=others, relation=as_texts), relation.label)
+    query = render_file("inputs/only_numbers", {"columns": others, "relation": as_texts})
+    (row,) = engine.query(query, relation.label)
     texts = {name: row[name] for name in others if row[name] is not None}
     relation = replace(relation, texts=texts)
     return _csv_with(relation, {name: "DOUBLE" for name in others if name not in texts})
@@ -72,9 +72,9 @@ def infinite_numbers(engine: Engine, relation: Relation, columns: Sequence[str])
 
 def meanings_of_commas(engine: Engine, relation: Relation, column: str) -> dict[str, bool]:
     """Return whether commas in numbers of CSV files can separate thousands, and can be decimal."""
-    probe = environment().get_template("inputs/commas.sql.j2")
     as_texts = relation.csv(types={column: "VARCHAR"})
-    (row,) = engine.query(probe.render(column=column, relation=as_texts), relation.label)
+    query = render_file("inputs/commas", {"column": column, "relation": as_texts})
+    (row,) = engine.query(query, relation.label)
     return {name: bool(row[name]) for name in ("of_thousands", "are_decimal")}
 
 
@@ -144,7 +144,7 @@ def _spelled_otherwise(
         {"name": name, "type": kind, "text": _list_of("VARCHAR", kind)}
         for name, kind in types.items()
     ]
-    probe = environment().get_template("inputs/other_spellings.sql.j2")
-    query = probe.render(ids=ids, relation=as_texts, trimmed=trimmed)
+    context = {"ids": ids, "relation": as_texts, "trimmed": trimmed}
+    query = render_file("inputs/other_spellings", context)
     (row,) = engine.query(query, relation.label)
     return [name for name in types if row[name]]

@@ -17,7 +17,7 @@ from sqlfluff.core import FluffConfig, Linter
 
 from sqlmetrics.engines.relation import FolderColumn, Layout
 from sqlmetrics.metrics.front_matter import Metric
-from sqlmetrics.plan.sliced import ItemSlices, SlicedStages, by_user
+from sqlmetrics.plan.sliced import ItemSlices, SlicedStages
 from sqlmetrics.plan.template_names import TemplateNames
 from sqlmetrics.sql.portable import problems
 from sqlmetrics.sql.query_graph import Rendered
@@ -390,9 +390,8 @@ def test_lint_knows_only_names_that_templates_get() -> None:
     known |= {"exact", "is_float"}  # of ids that are floating-point numbers
     values = STANDARD.values()
     of_items = ItemSlices.of(slicing(plans, by_item=["category"]), [values]).planner.stages
-    _, of_users = by_user(plans, None)
     assert isinstance(of_items, SlicedStages)
-    known |= {"names", *of_items.context, *of_users.context, *RUN_CI.draws}
+    known |= {"names", *of_items.context, "resampled", *RUN_CI.draws}
     for _, node in nodes_of(all_plans()).values():
         known |= set(node.context) if isinstance(node, Rendered) else set()
     assert stand_ins <= known

@@ -20,7 +20,6 @@ from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.front_matter import (
     Alternative,
     Check,
-    Metric,
     Param,
     Template,
     template_root,
@@ -28,7 +27,7 @@ from sqlmetrics.metrics.front_matter import (
 from sqlmetrics.metrics.requests import MetricRequest, calls_of
 from sqlmetrics.metrics.settings import Settings
 from sqlmetrics.metrics.spec import MetricSpec, Specs, parse_spec
-from sqlmetrics.plan.clusters import Clusters, attribute_of_clusters
+from sqlmetrics.plan.clusters import Clusters
 from sqlmetrics.plan.comparison import changes, comparison
 from sqlmetrics.plan.one_user import extremes, one_user
 from sqlmetrics.plan.per_user import per_user, per_user_long
@@ -36,7 +35,7 @@ from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.plan.results import Results, results_of
 from sqlmetrics.plan.rounds import planner_of
-from sqlmetrics.plan.slices import Attribute, Slicing, attributes_of
+from sqlmetrics.plan.slices import Attribute, Slicing, attribute_of_clusters, attributes_of
 from sqlmetrics.plan.split import DROPS, EVENTS, ROUNDINGS, Events, Rule
 from sqlmetrics.plan.summary import summary
 from sqlmetrics.record import fingerprints
@@ -385,9 +384,7 @@ def refusal(
 
 
 def text_of(template: Template, plans: Planner, values: Mapping[str, Any]) -> str:
-    if isinstance(template, Metric):
-        return plans.metric_text(template, values).sql
-    return plans.text(template.body, str(template.path), values).sql
+    return plans.text(template, values).sql
 
 
 def under_standard(plans: Planner, specs: Specs) -> list[MetricRequest]:
@@ -837,8 +834,6 @@ def file_of(node: Node) -> str:
         return f"{node.template}.sql.j2"
     if node.name.startswith("kept_"):
         return "inputs/kept_rows.sql.j2"
-    if node.name.endswith("_of_examples"):
-        return "inputs/rows_of_users.sql.j2"
     if node.is_input:
         kind = "table" if node.name in RICH else "attribute"
         return f"inputs/{node.name if node.name in ATTRIBUTES else kind}.sql.j2"
