@@ -687,6 +687,75 @@ ODD = {
         counts AS (SELECT user_id, count(*) AS n FROM recs GROUP BY user_id)
         SELECT * FROM counts
         """,
+    "a limit lower than that of all rows": """
+        low AS (SELECT user_id, grade FROM truth WHERE grade <= 1)
+        SELECT low.user_id, low.grade FROM low WHERE low.grade <= 0
+        """,
+    "a limit between numbers": """
+        low AS (SELECT user_id, 1 AS grade FROM truth UNION ALL SELECT user_id, 0 AS x FROM recs)
+        SELECT low.user_id, low.grade FROM low WHERE low.grade <= 0.5
+        """,
+    "two limits of a column": """
+        low AS (SELECT user_id, item_id, grade FROM truth WHERE grade <= 2)
+        SELECT low.user_id, low.item_id FROM low WHERE low.grade <= 1 AND low.grade <= 2
+        """,
+    "a limit that is another column": """
+        low AS (SELECT user_id, item_id, grade FROM truth WHERE grade <= 2)
+        SELECT low.user_id, low.item_id FROM low
+        WHERE low.grade <= 2 AND low.grade <= low.item_id
+        """,
+    "a condition with a query of the same alias": """
+        good AS (SELECT truth.user_id, truth.item_id FROM truth WHERE truth.user_id IN (
+            SELECT truth.user_id FROM truth WHERE truth.grade > 2))
+        SELECT recs.user_id, count(*) AS n FROM recs
+        INNER JOIN good ON good.item_id = recs.item_id GROUP BY recs.user_id
+        """,
+    "a joined query, beside a table with the alias of one of its own": """
+        good AS (SELECT truth.user_id, truth.grade FROM truth
+            INNER JOIN recs ON recs.user_id = truth.user_id WHERE recs.score > 1)
+        SELECT good.user_id, good_recs.score, recs.item_id FROM good
+        INNER JOIN recs ON recs.user_id = good.user_id
+        INNER JOIN recs AS good_recs ON good_recs.user_id = good.user_id
+        """,
+    "a renamed column of USING": """
+        good AS (SELECT item_id AS user_id, grade FROM truth WHERE grade > 1)
+        SELECT recs.score, good.grade FROM recs INNER JOIN good USING (user_id)
+        """,
+    "a value that is NULL although there are rows": """
+        one AS (SELECT 'a' AS model, count(*) AS n FROM recs),
+        graded AS (SELECT 'a' AS model, grade FROM truth WHERE grade > 2),
+        spread AS (SELECT model, CASE WHEN count(*) > 1 THEN min(grade) END AS x, sum(grade) AS y
+            FROM graded GROUP BY model)
+        SELECT one.n, CASE WHEN spread.model IS NULL THEN 0 ELSE spread.x END AS x,
+            CASE WHEN spread.model IS NULL THEN 0 ELSE spread.y END AS y
+        FROM one LEFT JOIN spread ON spread.model = one.model
+        """,
+    "a union of whole numbers and halves": """
+        numbers AS (SELECT unnest(generate_series(1, 3)) AS n),
+        sizes AS (SELECT user_id, count(*) AS size FROM truth GROUP BY user_id
+            UNION ALL SELECT user_id, count(*) / 2 AS size FROM recs GROUP BY user_id)
+        SELECT sizes.user_id, coalesce(numbers.n, -1) AS n FROM sizes
+        LEFT JOIN numbers ON numbers.n = least(2, sizes.size)
+        """,
+    "a union with columns that have no name": """
+        pair AS (SELECT user_id, coalesce(score, 1) AS a, coalesce(score, 0) AS b FROM recs
+            UNION ALL SELECT user_id, nullif(grade, 0), coalesce(grade, 0) FROM truth)
+        SELECT pair.user_id, coalesce(pair.a, -1) AS a, coalesce(pair.b, -2) AS b FROM pair
+        """,
+    "a union with LIMIT": """
+        ones AS (SELECT 1 AS x UNION ALL SELECT 2 AS x LIMIT 0)
+        SELECT 1 / nullif(count(*), 0) AS y FROM ones
+        """,
+    "a series beside a longer list": """
+        places AS (SELECT unnest([7, 8]) AS item, unnest(generate_series(1, 1)) AS place)
+        SELECT places.item, coalesce(places.place, 0) AS place FROM places
+        """,
+    "a series without its last number": """
+        places AS (SELECT unnest(range(1, 3)) AS place),
+        sizes AS (SELECT user_id, count(*) AS size FROM truth GROUP BY user_id)
+        SELECT sizes.user_id, coalesce(places.place, -1) AS place FROM sizes
+        LEFT JOIN places ON places.place = least(3, sizes.size)
+        """,
 }
 # numbers that a lookup among 1, 2, 3 does not find in every row: 0, NULL, halves and a higher one
 NOT_FOUND = ("least(2, count(grade))", "least(2, nullif(count(*), 2))", "least(2, count(*) / 2)",

@@ -13,7 +13,7 @@ import pytest
 
 import sqlmetrics as sm
 from tests.support.evaluators import Evaluator
-from tests.support.source_rows import check, lists_table, truth_table, values
+from tests.support.source_rows import check, lists_table, truth_table, values, write_parquet
 
 
 def test_mapping_for_all_tables_and_for_one() -> None:
@@ -37,6 +37,22 @@ def test_a_mapping_wins_over_a_column_of_that_name() -> None:
 
 def test_names_of_columns_in_other_cases() -> None:
     check(values(lists_table().rename_columns(["USER_ID", "Item_Id", "Rank"])))
+
+
+AWKWARD = [
+    "select", 'a"b', "k", "value", "rank", "with space", "model", "ünï", "1", "a.b", "a'b", "hits",
+    "row_number", "sqlmetrics_row", "users", "x -- y", "{{ x }}", "=", "%s", "order",
+]  # fmt: skip
+
+
+def test_awkward_names_of_columns(tmp_path: Path) -> None:
+    """A column that is mapped to one name is not read under its own name as well."""
+    for name in AWKWARD:
+        lists = lists_table("score").rename_columns(["user_id", name, "score"])
+        truth = truth_table().rename_columns([name, "item_id"])
+        path = write_parquet(tmp_path / "a.parquet", lists)
+        columns = {"recommendations.item_id": name, "interactions.user_id": name}
+        check(values(path, truth, columns=columns))
 
 
 def test_score_from_a_column_called_rank() -> None:

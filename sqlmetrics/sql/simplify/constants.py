@@ -5,7 +5,7 @@ The name of the only model is such a column in many queries. It stays only in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sqlglot import exp
 
@@ -78,7 +78,8 @@ def _fold_group(select: exp.Select, known: _Constants) -> None:
     if not constant:
         return
     group.set("expressions", [key for key in keys if key not in constant])
-    for expression in select.expressions:
+    having = select.args.get("having")
+    for expression in [*select.expressions, *([] if having is None else [having])]:
         for read in [node for node in columns_in(expression) if node in constant]:
             new = known[read.table][read.name].copy()
             is_result = read.parent is select
@@ -172,7 +173,7 @@ def ungroup(statement: Statement) -> None:
         if not all(_is_true(part, known) for part in parts_of(join.args.get("on"))):
             continue
         whole = _without_groups(select, statement)
-        if _add_missing(reader, table, values_of(whole)):
+        if _add_missing(reader, table, values_of(whole), facts[relation.name].known):
             relation.tree = whole
             join.set("on", None)
             join.set("side", None)
@@ -210,22 +211,28 @@ def _default_of(node: exp.Expr, alias: str) -> tuple[exp.Column, exp.Expr, list[
     return column, defaults[0], read
 
 
-def _add_missing(reader: exp.Select, table: exp.Table, values: Mapping[str, exp.Expr]) -> bool:
-    """Simplify the reader's defaults for a missing row; False: it also reads the row otherwise."""
+def _add_missing(
+    reader: exp.Select, table: exp.Table, values: Mapping[str, exp.Expr], known: Collection[str]
+) -> bool:
+    """Simplify the reader's defaults for a missing row; False: it also reads the row otherwise.
+
+    `known`: the columns of the row that are never NULL if it is not missing.
+    """
     alias = alias_of(table)
     instead: list[tuple[exp.Expr, exp.Expr]] = []
     seen: set[int] = set()
     for node in find_all(reader, exp.Case, exp.Coalesce):
-        known = _default_of(node, alias)
-        if known is None:
+        parts = _default_of(node, alias)
+        if parts is None:
             continue
-        column, default, read = known
+        column, default, read = parts
         empty = of_no_rows(values[column.name])
-        if empty == default:
+        is_coalesce = isinstance(node, exp.Coalesce)
+        if empty == default and (column.name in known or not is_coalesce):
             instead.append((node, column))
-        elif isinstance(empty, exp.Null):
+        elif isinstance(empty, exp.Null) and (column.name in known or is_coalesce):
             instead.append((node, exp.Coalesce(this=column, expressions=[default])))
-        else:
+        elif empty != default or not is_coalesce:
             return False
         seen |= {id(column), *map(id, read)}
     for column in columns_in(reader, without=[table.parent] if table.parent else []):

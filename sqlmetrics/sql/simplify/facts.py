@@ -68,15 +68,17 @@ def of_relation(relation: Relation, facts: AllFacts) -> Facts:
         return of_select(relation.select, facts)
     if not relation.is_union:
         return Facts()
-    branches = [(branch, of_select(branch, facts)) for branch in relation.branches()]
+    branches = [(list(values_of(one)), of_select(one, facts)) for one in relation.branches()]
+    if any("" in names or len(names) < len(relation.columns) for names, _ in branches):
+        return Facts()  # columns without a name, or with the same one
     result = Facts(has_rows=any(own.has_rows for _, own in branches))
     for place, name in enumerate(relation.columns):
-        of_branches = [(own, branch.named_selects[place]) for branch, own in branches]
+        of_branches = [(own, names[place]) for names, own in branches]
         if all(column in own.known for own, column in of_branches):
             result.known.add(name)
         if all(column in own.positive for own, column in of_branches):
             result.positive.add(name)
-        if all(column in own.doubles for own, column in of_branches):
+        if any(column in own.doubles for own, column in of_branches):
             result.doubles.add(name)
         first, *others = [own.constants.get(column) for own, column in of_branches]
         if first is not None and all(other == first for other in others):
@@ -89,7 +91,7 @@ def of_relation(relation: Relation, facts: AllFacts) -> Facts:
 def of_select(select: exp.Select, facts: AllFacts) -> Facts:
     """Find the facts about the rows of a SELECT from those about the relations that it reads."""
     inside = Inside(select, facts)
-    result, limits = Facts(), limits_of(select)
+    result, limits = Facts(), _limits(select)
     for name, value in values_of(select).items():
         if inside.is_known(value):
             result.known.add(name)
@@ -100,7 +102,7 @@ def of_select(select: exp.Select, facts: AllFacts) -> Facts:
         limit = limits.get(value)
         if isinstance(value, exp.Column) and not is_outer(select, value.table):
             source = inside.facts.get(value.table, _NOTHING)
-            limit = limit or source.at_most.get(value.name)
+            limit = source.at_most.get(value.name) if limit is None else limit
             value = source.constants.get(value.name, value)
         if isinstance(value, exp.Literal):
             result.constants[name] = value
@@ -116,17 +118,25 @@ def of_select(select: exp.Select, facts: AllFacts) -> Facts:
     return result
 
 
-def limits_of(select: exp.Select) -> dict[exp.Expr, float]:
-    """Return the columns that WHERE compares with a number by <=, and these numbers."""
-    where = select.args.get("where")
-    return {
-        part.this: float(part.expression.name)
-        for part in parts_of(where.this if where is not None else None)
-        if isinstance(part, exp.LTE)
+def limit_of(part: exp.Expr) -> float | None:
+    """Return the number with which a condition compares a column by <=; None: it does not."""
+    is_limit = (
+        isinstance(part, exp.LTE)
         and isinstance(part.this, exp.Column)
         and isinstance(part.expression, exp.Literal)
         and not part.expression.is_string
-    }
+    )
+    return float(part.expression.name) if is_limit else None
+
+
+def _limits(select: exp.Select) -> dict[exp.Expr, float]:
+    """Return the columns that WHERE compares with a number by <=, and the lowest number of each."""
+    where, limits = select.args.get("where"), dict[exp.Expr, float]()
+    for part in parts_of(None if where is None else where.this):
+        limit = limit_of(part)
+        if limit is not None:
+            limits[part.this] = min(limit, limits.get(part.this, limit))
+    return limits
 
 
 def _numbers(select: exp.Select, facts: AllFacts) -> dict[str, int]:
@@ -150,8 +160,11 @@ def _numbers(select: exp.Select, facts: AllFacts) -> dict[str, int]:
 
 def _first_of_series(value: exp.Expr) -> exp.Expr | None:
     """Return m of unnest(generate_series(m, n)); None: it is something else."""
-    is_series = isinstance(value, exp.Explode) and isinstance(value.this, exp.GenerateSeries)
-    return value.this.args["start"] if is_series and not value.this.args.get("step") else None
+    series = value.this if isinstance(value, exp.Explode) else None
+    if not isinstance(series, exp.GenerateSeries):
+        return None
+    is_other = series.args.get("step") or series.args.get("is_end_exclusive")  # as of range
+    return None if is_other else series.args["start"]
 
 
 def _last_of_series(value: exp.Expr) -> int | None:
@@ -173,6 +186,7 @@ def _is_number_found(join: exp.Join, inside: Inside, facts: AllFacts) -> bool:
         inside.is_known(number)
         and inside.is_positive(number)
         and not inside.is_double(number)
+        and not (isinstance(number, exp.Literal) and not number.name.isdigit())
         and isinstance(last, exp.Literal)
         and int(last.name) <= numbers.get(sides[0].name, 0)
     )
@@ -275,6 +289,7 @@ class Inside:
     """
 
     def __init__(self, select: exp.Select, facts: AllFacts, looks_up: bool = True) -> None:
+        self.select = select
         self.given: exp.Expr | None = None
         self.all = facts
         self.has_groups = select.args.get("group") is not None
@@ -311,8 +326,8 @@ class Inside:
         if isinstance(node, exp.Select):  # a query in brackets
             own = of_select(node, self.all)
             return own.one_row and node.expressions[0].alias_or_name in own.known
-        if _first_of_series(node) is not None:
-            return True
+        if _first_of_series(node) is not None:  # beside a longer list, NULL fills it up
+            return sum(bool(find_all(one, *ROWS)) for one in self.select.expressions) == 1
         if isinstance(node, exp.Column):
             if node.table in self.outer:
                 return False

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 from sqlglot import exp
 
-from sqlmetrics.sql.simplify.facts import Facts, limits_of
+from sqlmetrics.sql.simplify.facts import Facts, limit_of
 from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
@@ -39,19 +42,18 @@ def drop_held(relation: Relation, statement: Statement) -> None:
             for table in tables_of(select)
             if not is_outer(select, alias_of(table))
         }
-        held = {
-            column
-            for column, limit in limits_of(select).items()
-            if isinstance(column, exp.Column)
-            and most.get(column.table, {}).get(column.name) in (0, 1, limit)
-        }
-        left = [
-            part
-            for part in parts_of(where.this)
-            if not (isinstance(part, exp.LTE) and part.this in held)
-        ]
-        if held:
+        parts = parts_of(where.this)
+        left = [part for part in parts if not _is_held(part, most)]
+        if len(left) < len(parts):
             select.set("where", exp.Where(this=exp.and_(*left, copy=False)) if left else None)
+
+
+def _is_held(part: exp.Expr, most: Mapping[str, Mapping[str, float]]) -> bool:
+    limit = limit_of(part)
+    if limit is None:
+        return False
+    highest = most.get(part.this.table, {}).get(part.this.name, math.inf)
+    return highest == limit or highest <= min(limit, 1)
 
 
 def move_before_windows(statement: Statement) -> None:

@@ -22,6 +22,7 @@ from sqlmetrics.sql.simplify.relations import (
     is_of_result,
     joins_of,
     named,
+    names_in_using,
     parts_of,
     relation_name,
     select_around,
@@ -140,7 +141,9 @@ def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
         return False
     if any(find_all(e, exp.Window, exp.Subquery, *ROWS) for e in inner.expressions):
         return False
-    is_only = len(tables_of(outer)) == 1
+    is_only, values = len(tables_of(outer)) == 1, values_of(inner)
+    if any(name in values and not has_name(values[name], name) for name in names_in_using(outer)):
+        return False
     plain = all(isinstance(e.unalias(), exp.Column | exp.Literal) for e in inner.expressions)
     if n_readers > 1 and not (plain and _has_only(inner, _PLAIN) and _reads_relation(inner)):
         return False
@@ -184,7 +187,8 @@ def _may_stand_in(inner: exp.Select, outer: exp.Select, table: exp.Table) -> boo
     if len(tables_of(outer)) == 1:
         return _has_only(inner, _JOINED)
     first = outer.args["from_"].this is table
-    kept = _PLAIN if _is_outer_joined(outer, table) or is_correlated(inner) else _FILTERED
+    has_query = len(find_all(inner, exp.Select)) > 1  # its tables may have the same alias
+    kept = _PLAIN if has_query or _is_outer_joined(outer, table) else _FILTERED
     return _has_only(inner, (*kept, "joins") if first else kept)
 
 
@@ -221,7 +225,8 @@ def _take(relation: Relation, table: exp.Table) -> None:
     for source in sources:
         name = alias_of(source)
         if name in taken or (several and not name) or (several and len(sources) == 1):
-            new = alias if len(sources) == 1 else f"{alias}_{name}"
+            new = alias if len(sources) == 1 else new_name(f"{alias}_{name}", taken)
+            taken.add(new)
             columns = source.args["alias"].columns if source.args.get("alias") else []
             source.set("alias", exp.TableAlias(this=exp.to_identifier(new), columns=columns))
             renamed[name] = new

@@ -58,7 +58,8 @@ class Relation:
         if self.is_fixed or self.alias_columns or isinstance(self.tree, exp.Select):
             return False
         return all(
-            isinstance(part, exp.Union) and not part.args.get("by_name")
+            isinstance(part, exp.Union)
+            and not any(part.args.get(other) for other in ("by_name", "limit", "offset"))
             for part in find_all(self.tree, exp.SetOperation, stops=(exp.Select,))
         )
 

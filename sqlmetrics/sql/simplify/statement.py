@@ -26,7 +26,8 @@ class Statement:
     Attributes:
         relations: the relations.
         facts: what was certain of their rows when `each` was last there. Later passes change
-            queries, but not their rows, so it stays true.
+            queries, but not their rows, so it stays true. (`ungroup` adds a row, for a reader that
+            reads it as it read the missing one; it is the last to use facts.)
         origins: where columns come from.
     """
 
