@@ -20,6 +20,10 @@ INPUTS = """
 WITH recs AS (SELECT user_id AS user_id, item_id AS item_id, score AS score FROM lists_table),
 truth AS (SELECT user_id AS user_id, item_id AS item_id, grade AS grade FROM truth_table),
 """
+LOW = """low AS (
+    SELECT user_id, grade FROM truth WHERE grade <= 2
+    UNION ALL SELECT user_id, 1 AS grade FROM recs
+)"""
 # name -> (the queries after the inputs, what is left of the statement)
 CASES: dict[str, tuple[str, str]] = {
     "columns and CTEs that nobody reads": (
@@ -170,11 +174,8 @@ CASES: dict[str, tuple[str, str]] = {
         "SELECT 'a' AS model, place, count(*) AS n FROM rows_of_both GROUP BY place",
     ),
     "a limit that all rows meet": (
-        """
-        low AS (
-            SELECT user_id, grade FROM truth WHERE grade <= 2
-            UNION ALL SELECT user_id, 1 AS grade FROM recs
-        )
+        f"""
+        {LOW}
         SELECT low.user_id, count(*) AS n FROM low WHERE low.grade <= 2 GROUP BY low.user_id
         """,
         "WITH low AS ( SELECT user_id FROM truth_table WHERE grade <= 2 "
@@ -182,11 +183,8 @@ CASES: dict[str, tuple[str, str]] = {
         "SELECT user_id, count(*) AS n FROM low GROUP BY user_id",
     ),
     "a limit that some rows do not meet": (
-        """
-        low AS (
-            SELECT user_id, grade FROM truth WHERE grade <= 2
-            UNION ALL SELECT user_id, 1 AS grade FROM recs
-        )
+        f"""
+        {LOW}
         SELECT low.user_id, count(*) AS n FROM low WHERE low.grade <= 1 GROUP BY low.user_id
         """,
         "WITH low AS ( SELECT user_id, grade FROM truth_table WHERE grade <= 2 "
@@ -194,11 +192,8 @@ CASES: dict[str, tuple[str, str]] = {
         "SELECT user_id, count(*) AS n FROM low WHERE grade <= 1 GROUP BY user_id",
     ),
     "a lower limit stays beside a higher one, which may be the parameter of a macro": (
-        """
-        low AS (
-            SELECT user_id, grade FROM truth WHERE grade <= 2
-            UNION ALL SELECT user_id, 1 AS grade FROM recs
-        )
+        f"""
+        {LOW}
         SELECT low.user_id, count(*) AS n FROM low WHERE low.grade <= 3 GROUP BY low.user_id
         """,
         "WITH low AS ( SELECT user_id, grade FROM truth_table WHERE grade <= 2 "

@@ -1,4 +1,4 @@
-"""What a run could leave in a connection of the caller."""
+"""The state of a connection of the caller, in which a run may leave nothing."""
 
 from __future__ import annotations
 

@@ -227,12 +227,16 @@ def _add_missing(
             continue
         column, default, read = parts
         empty = of_no_rows(values[column.name])
-        is_coalesce = isinstance(node, exp.Coalesce)
-        if empty == default and (column.name in known or not is_coalesce):
+        if isinstance(node, exp.Coalesce):  # it is right in any case, if perhaps not needed
+            if empty not in (default, exp.null()):
+                return False
+            if empty == default and column.name in known:
+                instead.append((node, column))
+        elif empty == default:
             instead.append((node, column))
-        elif isinstance(empty, exp.Null) and (column.name in known or is_coalesce):
+        elif isinstance(empty, exp.Null) and column.name in known:
             instead.append((node, exp.Coalesce(this=column, expressions=[default])))
-        elif empty != default or not is_coalesce:
+        else:
             return False
         seen |= {id(column), *map(id, read)}
     for column in columns_in(reader, without=[table.parent] if table.parent else []):

@@ -141,8 +141,10 @@ def _may_take(inner: exp.Select, table: exp.Table, n_readers: int) -> bool:
         return False
     if any(find_all(e, exp.Window, exp.Subquery, *ROWS) for e in inner.expressions):
         return False
-    is_only, values = len(tables_of(outer)) == 1, values_of(inner)
-    if any(name in values and not has_name(values[name], name) for name in names_in_using(outer)):
+    is_only, using = len(tables_of(outer)) == 1, names_in_using(outer)
+    if using and any(
+        name in using and not has_name(value, name) for name, value in values_of(inner).items()
+    ):
         return False
     plain = all(isinstance(e.unalias(), exp.Column | exp.Literal) for e in inner.expressions)
     if n_readers > 1 and not (plain and _has_only(inner, _PLAIN) and _reads_relation(inner)):
