@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,8 @@ from sqlmetrics.sql.query_graph import Node, Plan
 from sqlmetrics.stats.gates import OF_RUNS
 from sqlmetrics.stats.intervals import OF_AUDIT, Interval
 from sqlmetrics.stats.student import quantile_series
+
+_MEANS = ("mean", "weighted_mean", "ratio")  # the aggregates with intervals
 
 
 def summary(results: Results) -> Plan:
@@ -83,8 +86,17 @@ def summary(results: Results) -> Plan:
     models = [name for name in results.groups if name not in slices]
     order = [*models, *(["gap"] if results.gaps else []), *slices, "position"]
     columns = [name for name in columns if name != "gap"]
-    note = _note(results.interval, clustered)
+    note = _note(results.interval, clustered) if _has_intervals(rows.values()) else ""
     return ended(results, summary_rows, columns, order, note, results.gaps)
+
+
+def _has_intervals(rows: Iterable[Sequence[Mapping[str, Any]]]) -> bool:
+    """Return whether a row of wide tables has an interval; see the macro `summary_cell`."""
+    return any(
+        row["standard_error"] or (row["grain"] == "user" and row["aggregate"] in _MEANS)
+        for of_table in rows
+        for row in of_table
+    )
 
 
 def _note(interval: Interval, clustered: bool) -> str:

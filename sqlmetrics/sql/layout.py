@@ -123,16 +123,23 @@ def _lines(part: _Part, indent: int) -> Iterator[str]:
     if not part.inner and not part.closing:
         yield from _broken(part.head, indent)
         return
-    if any(child.inner and child.head.startswith(")") for child in part.closing):
-        # a product of sums in brackets
-        at_operators = list(_broken(joined, indent))
-        if all(len(line) + indent <= WIDTH for line in at_operators):
-            yield from at_operators
+    behind = [child for child in part.closing if _goes_on(child)]
+    if behind:
+        lines = list(_broken(joined, indent))
+        is_product = any(child.inner for child in behind)  # of sums in brackets
+        is_outside = all(line.count("(") == line.count(")") for line in lines)
+        if (is_product or is_outside) and all(len(line) + indent <= WIDTH for line in lines):
+            yield from lines
             return
     yield from _broken(part.head, indent)
     yield from (" " * _STEP + line for line in _inner_lines(part, indent + _STEP))
     for child in part.closing:
         yield from _lines(child, indent)
+
+
+def _goes_on(closing: _Part) -> bool:
+    """Does an expression go on behind its closing bracket?"""
+    return closing.head.startswith(")") and (bool(closing.inner) or " " in closing.head)
 
 
 def _inner_lines(part: _Part, indent: int) -> Iterator[str]:

@@ -585,6 +585,23 @@ CASES: dict[str, tuple[str, str]] = {
         """,
         "SELECT item_id, 2 AS k FROM lists_table WHERE score <= 2",
     ),
+    "guards of groups, which have rows": (
+        """
+        users AS (SELECT user_id, sum(score) AS total FROM recs GROUP BY user_id),
+        pivoted AS (SELECT user_id, CASE WHEN count(1) = 0 THEN 0 ELSE max(total) END AS total
+            FROM users GROUP BY user_id)
+        SELECT pivoted.user_id, pivoted.total FROM pivoted
+        """,
+        "SELECT user_id, sum(score) AS total FROM lists_table GROUP BY user_id",
+    ),
+    "the maximum of a literal": (
+        """
+        users AS (SELECT user_id, sum(score) / (max(10) * count(1)) AS mean FROM recs
+            GROUP BY user_id)
+        SELECT users.user_id, users.mean FROM users
+        """,
+        "SELECT user_id, sum(score) / (10 * count(*)) AS mean FROM lists_table GROUP BY user_id",
+    ),
     "USING only where the name is clear": (
         """
         users AS (SELECT user_id, count(*) AS n FROM truth GROUP BY user_id),
@@ -737,6 +754,22 @@ ODD = {
             UNION ALL SELECT user_id, nullif(grade, 0), coalesce(grade, 0) FROM truth)
         SELECT pair.user_id, coalesce(pair.a, -1) AS a, coalesce(pair.b, -2) AS b FROM pair
         """,
+    "a maximum of a literal of all rows, also of none": """
+        total AS (SELECT max(10) AS most, CASE WHEN count(*) = 0 THEN 0 ELSE 5 END AS n FROM recs)
+        SELECT total.most, total.n FROM total
+        """,
+    "a maximum of a literal with FILTER, of a window, and as the order": """
+        users AS (SELECT user_id, max(10) FILTER (WHERE score > 5) AS most,
+            max(10) OVER (ORDER BY user_id ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING) AS before,
+            count(score) = 0 AS is_empty, CASE WHEN count(*) = 0 THEN 'none' END AS word
+            FROM recs GROUP BY user_id ORDER BY max(1), user_id)
+        SELECT users.user_id, users.most, users.before, users.is_empty, users.word FROM users
+        """,
+    "a branch that decides the type": """
+        users AS (SELECT user_id, typeof(CASE WHEN count(*) = 0 THEN 0.5 ELSE 1 END) AS of
+            FROM recs GROUP BY user_id)
+        SELECT users.user_id, users.of FROM users
+        """,
     "a union with LIMIT": """
         ones AS (SELECT 1 AS x UNION ALL SELECT 2 AS x LIMIT 0)
         SELECT 1 / nullif(count(*), 0) AS y FROM ones
@@ -754,7 +787,8 @@ ODD = {
 }
 # numbers that a lookup among 1, 2, 3 does not find in every row: 0, NULL, halves and a higher one
 NOT_FOUND = ("least(2, count(grade))", "least(2, nullif(count(*), 2))", "least(2, count(*) / 2)",
-             "least(4, 3 * count(*))")  # fmt: skip
+             "least(2, 0.5 * count(*))", "least(2, 0.5)", "least(2.5, 3 * count(*))",
+             "least(0, count(*))", "least(4, 3 * count(*))")  # fmt: skip
 ODD |= {
     f"a lookup of {number}": f"""
         numbers AS (SELECT unnest(generate_series(1, 3)) AS n),

@@ -43,6 +43,52 @@ def test_a_long_product_of_sums_is_broken_at_an_operator() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("expression", "lines"),
+    [
+        (
+            "(highest_value_of_the_list - lowest_value_of_the_list)",
+            [
+                "    (highest_value_of_the_list - lowest_value_of_the_list)",
+                "        / nullif(mean_value_of_the_list - lowest_value_of_the_list, 0) AS share",
+            ],
+        ),
+        (
+            "sum(highest_value_of_the_list - lowest_value_of_the_list)",
+            [
+                "    sum(highest_value_of_the_list - lowest_value_of_the_list)",
+                "        / nullif(mean_value_of_the_list - lowest_value_of_the_list, 0) AS share",
+            ],
+        ),
+    ],
+)
+def test_a_long_quotient_is_broken_outside_of_brackets(expression: str, lines: list[str]) -> None:
+    divisor = "nullif(mean_value_of_the_list - lowest_value_of_the_list, 0)"
+    tree = sqlglot.parse_one(
+        f"SELECT {expression} / {divisor} AS share FROM lists", dialect="duckdb"
+    )
+    text = tree.sql("duckdb", pretty=True, normalize_functions="lower")
+    assert laid_out(text) == ["SELECT", *lines, "FROM lists"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "options", "is_said"),
+    [
+        (["precision"], {}, True),
+        (["precision(aggregate=median)"], {}, False),
+        (["coverage"], {}, False),
+        (["coverage", "precision"], {}, True),
+        (["precision"], {"ci": "none"}, False),
+    ],
+)
+def test_statements_explain_intervals_where_there_are_any(
+    metrics: list[str], options: dict[str, str], is_said: bool
+) -> None:
+    lists = pd.DataFrame({"user_id": [1, 1], "item_id": [1, 2], "rank": [1, 2]})
+    with sm.Evaluator(lists, {1: [2]}, history={1: [3]}) as evaluator:
+        assert ("-- the interval is" in evaluator.sql(metrics, k=1, **options)) is is_said
+
+
 def test_scans_that_are_joined_are_copied(world_files: dict[str, str]) -> None:
     """DuckDB knows the size of a copy; without one, the join of hits took seven times as long."""
     lists, truth = world_files["recommendations"], world_files["interactions"]

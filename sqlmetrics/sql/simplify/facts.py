@@ -35,6 +35,7 @@ class Facts:
         known: columns that are never NULL.
         positive: columns above 0 wherever they are not NULL.
         doubles: columns of doubles.
+        whole: columns of whole numbers wherever they are not NULL.
         constants: columns with the same literal in every row.
         at_most: columns that are never NULL and never above this number.
         unique: sets of columns that no two rows share.
@@ -46,6 +47,7 @@ class Facts:
     known: set[str] = field(default_factory=set)
     positive: set[str] = field(default_factory=set)
     doubles: set[str] = field(default_factory=set)
+    whole: set[str] = field(default_factory=set)
     constants: dict[str, exp.Literal] = field(default_factory=dict)
     at_most: dict[str, float] = field(default_factory=dict)
     unique: list[frozenset[str]] = field(default_factory=list)
@@ -80,6 +82,8 @@ def of_relation(relation: Relation, facts: AllFacts) -> Facts:
             result.positive.add(name)
         if any(column in own.doubles for own, column in of_branches):
             result.doubles.add(name)
+        if all(column in own.whole for own, column in of_branches):
+            result.whole.add(name)
         first, *others = [own.constants.get(column) for own, column in of_branches]
         if first is not None and all(other == first for other in others):
             result.constants[name] = first
@@ -99,6 +103,8 @@ def of_select(select: exp.Select, facts: AllFacts) -> Facts:
             result.positive.add(name)
         if inside.is_double(value):
             result.doubles.add(name)
+        if inside.is_whole(value):
+            result.whole.add(name)
         limit = limits.get(value)
         if isinstance(value, exp.Column) and not is_outer(select, value.table):
             source = inside.facts.get(value.table, _NOTHING)
@@ -114,6 +120,7 @@ def of_select(select: exp.Select, facts: AllFacts) -> Facts:
     result.numbers = _numbers(select, facts)
     result.known |= result.numbers.keys()
     result.positive |= result.numbers.keys()
+    result.whole |= result.numbers.keys()
     result.unique = [*_unique(select, facts), *(frozenset([name]) for name in result.numbers)]
     return result
 
@@ -184,9 +191,7 @@ def _is_number_found(join: exp.Join, inside: Inside, facts: AllFacts) -> bool:
     last, number = sides[1].this, sides[1].expressions[0]
     return (
         inside.is_known(number)
-        and inside.is_positive(number)
-        and not inside.is_double(number)
-        and not (isinstance(number, exp.Literal) and not number.name.isdigit())
+        and all(inside.is_positive(one) and inside.is_whole(one) for one in (number, last))
         and isinstance(last, exp.Literal)
         and int(last.name) <= numbers.get(sides[0].name, 0)
     )
@@ -417,14 +422,33 @@ class Inside:
                 isinstance(value, exp.Add)
                 and self.is_positive(value.this)
                 and value.expression == exp.Literal.number(1)
-                and self.is_whole(value.this)
+                and self._is_at_least_one(value.this)
             )
         return False
 
-    def is_whole(self, node: exp.Expr) -> bool:
+    def _is_at_least_one(self, node: exp.Expr) -> bool:
         """Is a positive value at least 1, as ranks and counts are?"""
         node = node.unnest()
         return isinstance(node, exp.Column) and not self.is_double(node)
+
+    def is_whole(self, node: exp.Expr) -> bool:
+        """Is a value a whole number wherever it is not NULL?"""
+        node = node.unnest()
+        if isinstance(node, exp.Literal):
+            return not node.is_string and node.name.isdigit()
+        if isinstance(node, exp.Column):
+            return node.name in self.facts.get(node.table, _NOTHING).whole
+        if isinstance(node, exp.Count | exp.RowNumber | exp.Rank | exp.DenseRank):
+            return True
+        if isinstance(node, exp.Window):
+            return self.is_whole(node.this)
+        if isinstance(node, exp.Sum | exp.Max | exp.Min):
+            return self.is_whole(_only_value(node.this))
+        if isinstance(node, exp.Coalesce | exp.Least | exp.Greatest):
+            return all(map(self.is_whole, [node.this, *node.expressions]))
+        if isinstance(node, exp.Add | exp.Sub | exp.Mul):
+            return self.is_whole(node.this) and self.is_whole(node.expression)
+        return False
 
     def is_double(self, node: exp.Expr) -> bool:
         """Is a value a double?"""

@@ -21,8 +21,10 @@ from sqlmetrics.sql.trees import find_all, walk
 
 _SIMPLIFIED = (
     exp.Nullif, exp.Coalesce, exp.Cast, exp.Paren, exp.Mul, exp.Add, exp.EQ, exp.LTE, exp.Is,
-    exp.And, exp.Or, exp.Where, exp.Case, exp.Count,
+    exp.And, exp.Or, exp.Where, exp.Case, exp.Count, exp.Max, exp.Min,
 )  # fmt: skip
+# where a literal would not stand for an aggregate: in ORDER BY, a number is a place
+_NO_PLACE = (exp.Window, exp.Filter, exp.Ordered)
 
 
 def drop(relation: Relation, statement: Statement) -> None:
@@ -56,8 +58,13 @@ def _simplified(node: exp.Expr, select: exp.Select, inside: Inside, facts: AllFa
     if isinstance(node, exp.Coalesce) and inside.is_known(node.this):
         value: exp.Expr = node.this
         return value
-    if isinstance(node, exp.Count) and isinstance(node.this, exp.Column):
+    if isinstance(node, exp.Count) and isinstance(node.this, exp.Column | exp.Literal):
         return exp.Count(this=exp.Star()) if inside.is_known(node.this) else node
+    if isinstance(node, exp.Max | exp.Min):
+        is_aggregate = inside.has_groups and not isinstance(node.parent, _NO_PLACE)
+        return node.this if is_aggregate and isinstance(node.this, exp.Literal) else node
+    if isinstance(node, exp.EQ) and inside.has_groups and _is_count_of_none(node, inside):
+        return exp.false()
     if isinstance(node, exp.Cast) and node.to.this == exp.DType.DOUBLE:
         return node.this if inside.is_double(node.this) else node
     if isinstance(node, exp.Cast) and node.to.this == exp.DType.INT:
@@ -73,15 +80,24 @@ def _simplified(node: exp.Expr, select: exp.Select, inside: Inside, facts: AllFa
         select.set("where", None)
         return node
     if isinstance(node, exp.Case) and node.args.get("this") is None:
-        first = node.args["ifs"][0]
+        first, *others = node.args["ifs"]
+        true: exp.Expr = first.args["true"]
         if first.this == exp.true():
-            true: exp.Expr = first.args["true"]
             return true
+        default: exp.Expr | None = node.args.get("default")
+        if first.this == exp.false() and not others and default and inside.is_whole(true):
+            return default  # whole numbers do not change the type of others
     if isinstance(node, exp.Case):
         node = _without_first_hit(node, inside)
     if isinstance(node, exp.Case):
         return _default_of_missing(node, select, facts)
     return node
+
+
+def _is_count_of_none(node: exp.EQ, inside: Inside) -> bool:
+    """Is it `count(*) = 0`, which no group meets?"""
+    is_count = isinstance(node.this, exp.Count) and node.expression == exp.Literal.number(0)
+    return is_count and inside.is_positive(node.this)
 
 
 def _folded(node: exp.Binary) -> exp.Expr:
