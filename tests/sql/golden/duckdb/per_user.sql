@@ -96,9 +96,8 @@ WITH recommendations AS (
     -- one row per user with listed_popularity
     SELECT
         model, user_id,
-        (
-            count(*) * log2((SELECT n_users FROM history_users)) - sum(log2(greatest(n_users, 1)))
-        ) / least(10, max(n_recommended)) AS surprisal_at_10
+        (count(*) * log2((SELECT n_users FROM history_users)) - sum(log2(greatest(n_users, 1))))
+            / least(10, max(n_recommended)) AS surprisal_at_10
     FROM listed_popularity
     GROUP BY model, user_id
 ), per_user_2 AS (
