@@ -87,6 +87,16 @@ BROKEN = {
          "second": "SELECT {{ keys }}, k, max(scor) AS value FROM hits GROUP BY 1, 2"},
         r"cuont does not exist.*; your own templates: .*first\.sql\.j2, .*second\.sql\.j2$",
     ),
+    "a column of a subquery": (
+        {"first": "SELECT {{ keys }}, k, max(scor) AS value\n"
+                  "FROM (SELECT user_id, k, rank FROM hits) AS own GROUP BY 1, 2"},
+        r"line 4: own has no column 'scor'\. It has user_id, k, rank$",
+    ),
+    "columns of a subquery with a star are not known": (
+        {"first": "SELECT {{ keys }}, k, max(scor) AS value\n"
+                  "FROM (SELECT * FROM hits) AS own GROUP BY 1, 2"},
+        r'"scor" not found.*; your own templates: .*first\.sql\.j2$',
+    ),
     "columns of the key": (
         {"first": "SELECT rank, k, 1 AS value FROM hits"},
         r"must return the columns user_id, k, value, not rank, k, value. Select \{\{ keys \}\}",

@@ -411,6 +411,18 @@ CASES: dict[str, tuple[str, str]] = {
         """,
         "SELECT item_id FROM lists_table",
     ),
+    "a lookup in a series that ends at a number at least": (
+        """
+        sizes AS (SELECT user_id, count(*) AS n FROM truth GROUP BY user_id),
+        places AS (SELECT unnest(generate_series(1, greatest(3, (SELECT max(n) FROM sizes))))
+            AS place)
+        SELECT sizes.user_id, coalesce(places.place, 0) AS place FROM sizes
+        LEFT JOIN places ON places.place = least(3, sizes.n)
+        """,
+        "WITH sizes AS ( SELECT user_id, count(*) AS n FROM truth_table GROUP BY user_id ), "
+        "places AS ( SELECT unnest(generate_series(1, greatest(3, (SELECT max(n) FROM sizes)))) "
+        "AS place ) SELECT user_id, place FROM sizes LEFT JOIN places ON place = least(3, n)",
+    ),
     "a join that repeats rows stays": (
         """
         many AS (SELECT user_id, item_id FROM truth)
@@ -777,6 +789,13 @@ ODD = {
     "a series beside a longer list": """
         places AS (SELECT unnest([7, 8]) AS item, unnest(generate_series(1, 1)) AS place)
         SELECT places.item, coalesce(places.place, 0) AS place FROM places
+        """,
+    "a series that may end before a number": """
+        sizes AS (SELECT user_id, count(*) AS size FROM truth GROUP BY user_id),
+        places AS (SELECT unnest(generate_series(1, greatest(2, (SELECT min(size) FROM sizes))))
+            AS place)
+        SELECT sizes.user_id, coalesce(places.place, -1) AS place FROM sizes
+        LEFT JOIN places ON places.place = least(4, sizes.size)
         """,
     "a series without its last number": """
         places AS (SELECT unnest(range(1, 3)) AS place),

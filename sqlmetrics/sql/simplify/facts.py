@@ -41,7 +41,7 @@ class Facts:
         unique: sets of columns that no two rows share.
         one_row: is there exactly one row?
         has_rows: is there at least one row?
-        numbers: columns with every whole number from 1 to this one.
+        numbers: columns with every whole number from 1 to this one, or further.
     """
 
     known: set[str] = field(default_factory=set)
@@ -175,11 +175,15 @@ def _first_of_series(value: exp.Expr) -> exp.Expr | None:
 
 
 def _last_of_series(value: exp.Expr) -> int | None:
-    """Return n of unnest(generate_series(1, n)), if it is a literal."""
+    """Return n of unnest(generate_series(1, n)), or of greatest(n, …), if it is a literal."""
     if _first_of_series(value) != exp.Literal.number(1):
         return None
-    last = value.this.args["end"]
-    return int(last.name) if isinstance(last, exp.Literal) and last.name.isdigit() else None
+    end = value.this.args["end"]
+    ends = [end.this, *end.expressions] if isinstance(end, exp.Greatest) else [end]
+    literals = [
+        int(one.name) for one in ends if isinstance(one, exp.Literal) and one.name.isdigit()
+    ]
+    return max(literals, default=None)
 
 
 def _is_number_found(join: exp.Join, inside: Inside, facts: AllFacts) -> bool:
