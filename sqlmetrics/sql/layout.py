@@ -102,9 +102,13 @@ def _depth(line: str) -> int:
 
 def _is_open(part: _Part) -> bool:
     """Return whether a bracket or CASE is open at the end of a part."""
-    text = part.joined
+    return _n_open(part.joined) > 0
+
+
+def _n_open(text: str) -> int:
+    """Count the brackets and CASEs that are open at the end of a text."""
     words = re.findall(r"\bCASE\b|\bEND\b", text)
-    return text.count("(") > text.count(")") or words.count("CASE") > words.count("END")
+    return text.count("(") - text.count(")") + words.count("CASE") - words.count("END")
 
 
 def _lines(part: _Part, indent: int) -> Iterator[str]:
@@ -127,7 +131,7 @@ def _lines(part: _Part, indent: int) -> Iterator[str]:
     if behind:
         lines = list(_broken(joined, indent))
         is_product = any(child.inner for child in behind)  # of sums in brackets
-        is_outside = all(line.count("(") == line.count(")") for line in lines)
+        is_outside = all(_n_open(line) == 0 for line in lines)
         if (is_product or is_outside) and all(len(line) + indent <= WIDTH for line in lines):
             yield from lines
             return
@@ -175,24 +179,29 @@ _BREAKS = re.compile(r" (?:AND|OR|OVER|AS|\+|-|\*|/|\|\|) ")
 
 
 def _broken(line: str, indent: int) -> Iterator[str]:
-    """Break a long line before an operator that is as far outside brackets as possible."""
+    """Break a long line before an operator, as far outside brackets and CASE as possible."""
     start = ""
     while len(start + line) + indent > WIDTH:
         places = [
-            (_depth_at(line, match.start()), match[0] == " OVER ", -match.start())
+            (depth, match[0] == " OVER ", _joins_factors(match), -match.start())
             for match in _BREAKS.finditer(line)
             if 0 < match.start() <= WIDTH - indent - len(start)
+            and (depth := _depth_at(line, match.start())) is not None
         ]
-        places = [(depth, is_over, place) for depth, is_over, place in places if depth is not None]
         if not places:
             break
-        place = -min(places)[2]
+        place = -min(places)[-1]
         yield start + line[:place]
         start, line = " " * _STEP, line[place + 1 :]
     yield start + line
 
 
+def _joins_factors(match: re.Match[str]) -> bool:
+    """Would a break leave a product in two, or a very short line?"""
+    return match[0] in (" * ", " / ") or match.start() < 5 * _STEP
+
+
 def _depth_at(line: str, place: int) -> int | None:
-    """Count the open brackets at a position of a line; None inside a text literal."""
+    """Count what is open at a position of a line; None inside a text literal."""
     before = line[:place]
-    return None if before.count("'") % 2 else before.count("(") - before.count(")")
+    return None if before.count("'") % 2 else _n_open(before)

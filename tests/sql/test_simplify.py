@@ -614,6 +614,15 @@ CASES: dict[str, tuple[str, str]] = {
         """,
         "SELECT user_id, sum(score) / (10 * count(*)) AS mean FROM lists_table GROUP BY user_id",
     ),
+    "an order by a column of the result that has the name of another one": (
+        """
+        pairs AS (SELECT user_id, item_id AS a, score AS b FROM recs WHERE score > 3
+            GROUP BY user_id, item_id, score)
+        SELECT pairs.user_id, pairs.b AS a FROM pairs ORDER BY a
+        """,
+        "WITH pairs AS ( SELECT user_id, item_id AS a, score AS b FROM lists_table WHERE score > 3 "
+        "GROUP BY user_id, item_id, score ) SELECT user_id, b AS a FROM pairs ORDER BY a",
+    ),
     "USING only where the name is clear": (
         """
         users AS (SELECT user_id, count(*) AS n FROM truth GROUP BY user_id),

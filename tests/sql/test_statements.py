@@ -71,6 +71,22 @@ def test_a_long_quotient_is_broken_outside_of_brackets(expression: str, lines: l
     assert laid_out(text) == ["SELECT", *lines, "FROM lists"]
 
 
+def test_a_long_sum_is_broken_before_its_terms() -> None:
+    lost = "CASE WHEN number_of_items > 0 THEN number_of_items * ln(number_of_items) ELSE 0 END"
+    added = "(number_of_items + share) * ln(number_of_items + share)"
+    query = f"SELECT {added} - {lost} - share * ln(target_share) AS step FROM groups"
+    text = sqlglot.parse_one(query, dialect="duckdb").sql(
+        "duckdb", pretty=True, normalize_functions="lower"
+    )
+    assert laid_out(text) == [
+        "SELECT",
+        f"    {added}",
+        f"        - {lost}",
+        "        - share * ln(target_share) AS step",
+        "FROM groups",
+    ]
+
+
 @pytest.mark.parametrize(
     ("metrics", "options", "is_said"),
     [

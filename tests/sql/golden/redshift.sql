@@ -106,12 +106,12 @@ SELECT
     model, slice AS country, 'ndcg(gain=exponential)' AS metric, 10 AS k,
     ndcg_gain_exponential_at_10_value AS value, ndcg_gain_exponential_at_10_n AS n_users,
     ndcg_gain_exponential_at_10_std AS std,
-    ndcg_gain_exponential_at_10_value - CAST(1.9599639845400536 AS DOUBLE PRECISION)
-        * ndcg_gain_exponential_at_10_std / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0)
-        AS ci_low,
-    ndcg_gain_exponential_at_10_value + CAST(1.9599639845400536 AS DOUBLE PRECISION)
-        * ndcg_gain_exponential_at_10_std / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0)
-        AS ci_high
+    ndcg_gain_exponential_at_10_value
+        - CAST(1.9599639845400536 AS DOUBLE PRECISION) * ndcg_gain_exponential_at_10_std
+        / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_low,
+    ndcg_gain_exponential_at_10_value
+        + CAST(1.9599639845400536 AS DOUBLE PRECISION) * ndcg_gain_exponential_at_10_std
+        / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_high
 FROM totals
 LEFT JOIN slice_names USING (slice)
 ORDER BY model, position_1, slice;

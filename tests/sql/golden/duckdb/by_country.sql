@@ -147,9 +147,11 @@ WITH recommendations AS (
         model, slice, 1 AS position, 'ndcg(gain=exponential)' AS metric, 10 AS k,
         ndcg_gain_exponential_at_10_value AS value, ndcg_gain_exponential_at_10_n AS n_users,
         ndcg_gain_exponential_at_10_std AS std,
-        ndcg_gain_exponential_at_10_value - 1.9599639845400536 * ndcg_gain_exponential_at_10_std
+        ndcg_gain_exponential_at_10_value
+            - 1.9599639845400536 * ndcg_gain_exponential_at_10_std
             / sqrt(ndcg_gain_exponential_at_10_n) AS ci_low,
-        ndcg_gain_exponential_at_10_value + 1.9599639845400536 * ndcg_gain_exponential_at_10_std
+        ndcg_gain_exponential_at_10_value
+            + 1.9599639845400536 * ndcg_gain_exponential_at_10_std
             / sqrt(ndcg_gain_exponential_at_10_n) AS ci_high
     FROM totals
     UNION ALL

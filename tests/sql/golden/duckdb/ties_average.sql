@@ -86,10 +86,10 @@ WITH recommendations AS (
         model, 2 AS position, 'recall(ties=average)' AS metric, 10 AS k,
         recall_ties_average_at_10_value AS value, n AS n_users,
         recall_ties_average_at_10_std AS std,
-        recall_ties_average_at_10_value - 1.9599639845400536 * recall_ties_average_at_10_std
-            / sqrt(n) AS ci_low,
-        recall_ties_average_at_10_value + 1.9599639845400536 * recall_ties_average_at_10_std
-            / sqrt(n) AS ci_high
+        recall_ties_average_at_10_value
+            - 1.9599639845400536 * recall_ties_average_at_10_std / sqrt(n) AS ci_low,
+        recall_ties_average_at_10_value
+            + 1.9599639845400536 * recall_ties_average_at_10_std / sqrt(n) AS ci_high
     FROM totals
 )
 -- the interval is value ± 1.9599639845400536 standard errors
