@@ -279,6 +279,16 @@ DATA_ERRORS: list[Case] = [
      lambda _: evaluate(
          pa.table({"user_id": [1, 2], "item_id": [[10, 11], [12]], "score": [[1.0], [2.0, 3.0]]})),
      ["recommendations", "item_id", "score", "lengths"]),
+    ("a list of scores for one item",
+     lambda _: evaluate(pa.table({"user_id": [1, 2], "item_id": [10, 11], "score": [[1.0], []]})),
+     ["recommendations, column score", "DOUBLE[]", "one row per item"]),
+    ("a score for a list of items",
+     lambda _: evaluate(pa.table({"user_id": [1], "item_id": [[10, 11]], "score": [1.0]})),
+     ["recommendations", "one score", "list of scores"]),
+    ("labels without an item in lists",  # an empty list would drop its row
+     lambda _: evaluate(interactions=pa.table(
+         {"user_id": [1, 2], "item_id": [10, 12], "relevance": [[1], []]})),
+     ["interactions, column relevance", "BIGINT[]", "one row per item"]),
     ("lists of users", lambda _: evaluate(pa.table({"user_id": [[1], [2]], "item_id": [10, 12]})),
      ["recommendations", "user_id", "list"]),
 ]  # fmt: skip
