@@ -199,6 +199,15 @@ DATA_ERRORS: list[Case] = [
                         metric="category_coverage@2", columns={"items.category": "genres"}),
      ["items, column category (genres)", "1 of 1 categories with a separator", "separated by ';'",
       "string_split_regex(genres, ' *[;] *') AS category"]),
+    *((f"lists in the column {column} that pandas wrote to CSV",
+       lambda _, table=table, column=column, metric=metric: evaluate(
+           metric=metric, history=I, **{table: pd.DataFrame(
+               {"item_id": [10, 11, 12], column: ["['a', 'b']", "['a']", "['b']"]})}),
+       [f"{table}, column {column}: 1 of 1 ", "with a separator is a list of ", "separated by ','",
+        f"string_split_regex(translate({column}, '[]\"''', ''), ' *[,] *') AS {column}"])
+      for table, column, metric in [("items", "category", "category_coverage@2"),
+                                    ("items", "item_group", "awrf@2"),
+                                    ("aspects", "aspect", "alpha_ndcg@2")]),
     ("ids that differ in a blank",
      lambda _: evaluate(R.astype(str).astype({"rank": int}), I.astype(str).map(lambda x: x + " ")),
      ["no user in common", "'1'", "'1 '"]),
