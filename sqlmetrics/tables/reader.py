@@ -455,6 +455,7 @@ class TableReader:
                 f"{table}: {relation.label} has a row whose lists in {' and '.join(columns)} have "
                 f"different lengths: {row}",
                 table=table,
+                remedy="give each item of a list its own value in the other lists",
             )
 
     def _missing(self, table: str, name: str, column: str, relation: Relation) -> DataError:

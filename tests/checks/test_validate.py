@@ -287,7 +287,7 @@ DATA_ERRORS: list[Case] = [
     ("lists of different lengths in one row",
      lambda _: evaluate(
          pa.table({"user_id": [1, 2], "item_id": [[10, 11], [12]], "score": [[1.0], [2.0, 3.0]]})),
-     ["recommendations", "item_id", "score", "lengths"]),
+     ["recommendations", "item_id", "score", "lengths", "its own value"]),
     ("a list of scores for one item",
      lambda _: evaluate(pa.table({"user_id": [1, 2], "item_id": [10, 11], "score": [[1.0], []]})),
      ["recommendations, column score", "DOUBLE[]", "one row per item"]),
