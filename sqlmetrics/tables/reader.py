@@ -484,6 +484,13 @@ class TableReader:
                     ", or give the rows as a Parquet or CSV file",
                 ),
             )  # fmt: skip
+        if name in self.user_keys and "," in name and name == column:
+            return DataError(
+                f"{table}: {relation.label} has no column {name!r}",
+                table=table,
+                column=name,
+                remedy=f"give several keys as a list: key={[k.strip() for k in name.split(',')]}",
+            )
         if name == "probability" and "score" in relation.types:
             return DataError(
                 f"{table}: {relation.label} has a column score, but no probability; a score is not "

@@ -298,6 +298,8 @@ DATA_ERRORS: list[Case] = [
      lambda _: evaluate(interactions=pa.table(
          {"user_id": [1, 2], "item_id": [10, 12], "relevance": [[1], []]})),
      ["interactions, column relevance", "BIGINT[]", "one row per item"]),
+    ("several keys in one text", lambda _: evaluate(key="user_id, item_id"),
+     ["recommendations", "key=['user_id', 'item_id']"]),
     ("lists of users", lambda _: evaluate(pa.table({"user_id": [[1], [2]], "item_id": [10, 12]})),
      ["recommendations", "user_id", "list"]),
 ]  # fmt: skip
