@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from sqlmetrics import interrupts
 from sqlmetrics.cli import spelling
-from sqlmetrics.cli.options import GROUPS, RARE
+from sqlmetrics.cli.options import GROUPS, RARE, READ_ONCE
 from sqlmetrics.cli.spelling import commands_with, spelled
 from sqlmetrics.errors import (
     DataWarning,
@@ -172,6 +172,14 @@ class _Lines(click.types.StringParamType):
     envvar_list_splitter = "\n"
 
 
+# what to write for several values of an option that can be given once
+_SEVERAL = {
+    "cutoffs": " Separate cutoffs by commas, as in -k 5,10.",
+    "policy": " For several policies, write {model} in the path.",
+}
+_SEVERAL_FILES = " For several files, give a glob or a folder."
+
+
 class Command(click.Command):
     """A command whose options can be set by environment variables, such as SQLMETRICS_THREADS."""
 
@@ -187,6 +195,7 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; the error for a value from the environment names the variable."""
         try:
+            self._check_given_once(ctx, args)
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             if others := commands_with(error.option_name):
@@ -204,6 +213,18 @@ class Command(click.Command):
                 option = error.param.get_error_hint(ctx)
                 error.param_hint = f"{option} (environment variable {error.param.envvar})"
             raise
+
+    def _check_given_once(self, ctx: click.Context, args: Sequence[str]) -> None:
+        """Refuse a table or cutoffs that are given twice, of which click would take the last."""
+        if ctx.resilient_parsing:
+            return
+        order = self.make_parser(ctx).parse_args(args=[*args])[2]
+        for option in order:
+            is_read = getattr(option, "group", "") in READ_ONCE
+            if is_read and not option.multiple and order.count(option) > 1:
+                of_files = _SEVERAL_FILES if option.metavar == "FILE" else ""
+                hint = _SEVERAL.get(str(option.name), of_files)
+                raise click.UsageError(f"{option.opts[0]} must be given only once.{hint}", ctx)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; usage errors are followed by the variables that set its options."""

@@ -81,6 +81,12 @@ def append(
         convention=conventions,
         fingerprint=[marks.get(key, "") for key in zip(result["metric"], conventions, strict=True)],
     )
+    of_row = [*dict.fromkeys((*result.columns[: position + 1], "convention", "k"))]
+    if n_repeated := int(marked.duplicated(of_row).sum()):
+        raise UsageError(
+            f"the result repeats {n_repeated} of its {len(marked)} rows, so it would give a metric "
+            "several values in one run; append the result of each call of evaluate as it is"
+        )
     z = Interval(confidence=record["asked"]["confidence"]).z
     queries = {
         RESULTS: render_file(

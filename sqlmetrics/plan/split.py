@@ -15,7 +15,7 @@ from sqlmetrics.plan.inputs import Inputs
 from sqlmetrics.sql.dialects import NATIVE
 from sqlmetrics.sql.query_graph import Node, Rendered
 from sqlmetrics.sql.template_names import Keys
-from sqlmetrics.tables.schema import SourceColumn, Table, is_number, unreadable_column
+from sqlmetrics.tables.schema import UNKNOWN, SourceColumn, Table, is_number, unreadable_column
 from sqlmetrics.texts.messages import Message, map_column
 from sqlmetrics.texts.wording import listed
 
@@ -208,9 +208,15 @@ class Events:
         """Return the type of the timestamps, "" if there are none."""
         return self.table.columns.get("timestamp", "")
 
+    @property
+    def has_time(self) -> bool:
+        """Whether there are timestamps with an order; that of texts is not the order of time."""
+        kind = self.type_of_time
+        return is_number(kind) or kind.startswith(("DATE", "TIMESTAMP", UNKNOWN))
+
     def query(self, template: str, name: str = "", *, reads: dict[str, Node], **more: Any) -> Node:
         """Plan a query from a file of `sql_templates/split`."""
-        context = {"columns": self.columns, "has_time": bool(self.type_of_time), **more}
+        context = {"columns": self.columns, "has_time": self.has_time, **more}
         return Rendered.of(
             f"split/{template}", reads, name or template, keys=self.keys, context=context
         )
@@ -396,7 +402,7 @@ def check_time(events: Events) -> None:
             table=EVENTS, column="timestamp",
             remedy=Message("map the column with ", map_column(EVENTS, "timestamp")),
         )  # fmt: skip
-    if not is_number(kind) and not kind.startswith(("DATE", "TIMESTAMP", "UNKNOWN")):
+    if not events.has_time:
         raise DataError(
             f"{label}: the timestamps have the type {kind}, whose order is not that of time",
             table=EVENTS, column="timestamp",

@@ -187,13 +187,14 @@ def _checked(session: Session, events: Events, rule: Rule) -> dict[str, Any]:
         check_time(events)
     reads: dict[str, Node] = {"events": events.node}
     numeric = is_number(events.type_of_time)
-    of_time = bool(events.type_of_time)
     bad = session.engine.records(
         Plan(events.query("unusable", reads=reads, has_time=rule.has_time, is_number=numeric))
     )
     (extent,) = session.engine.records(Plan(events.query("extent", reads=reads)))
     if bad:
-        what = "user, item or timestamp" if rule.has_time else "user or item"
+        what = "user or item"
+        if rule.has_time or numeric:
+            what = f"user, item or {'finite ' if numeric else ''}timestamp"
         examples = [{n: v for n, v in row.items() if n != "n_found"} for row in bad]
         raise RowsError(
             filled(
@@ -206,7 +207,7 @@ def _checked(session: Session, events: Events, rule: Rule) -> dict[str, Any]:
         )
     if not extent["n_rows"]:
         raise DataError("there are no events to split", table=EVENTS)
-    if of_time and numeric:
+    if numeric:
         first, last = extent["first_time"], extent["last_time"]
         units = [_unit(first), _unit(last)]
         if units[0] != units[1]:
@@ -301,7 +302,7 @@ def _report(
         left = found["history_rows"] + n_held_out + n_gap
         report["rows_outside_of_the_core"] = extent["n_rows"] - left
     report |= {name: _plain(value) for name, value in found.items()}
-    if events.type_of_time and found["truth_rows"] and found["history_rows"]:
+    if events.has_time and found["truth_rows"] and found["history_rows"]:
         early = "truth_rows_before_the_end_of_"
         for name, part, whole in (
             ("share_of_truth_rows_before_the_end_of_history", f"{early}history", "truth_rows"),

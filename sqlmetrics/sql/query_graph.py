@@ -390,7 +390,7 @@ def parse(text: str, where: str) -> exp.Expr:
     """
     try:
         with _quiet():
-            trees = [tree for tree in sqlglot.parse(text, read=DIALECT) if tree is not None]
+            trees = [tree for tree in sqlglot.parse(text, read=_dialect()) if tree is not None]
     except errors.ParseError as error:
         first = error.errors[0]
         problem, remedy = first["description"], ""
@@ -412,6 +412,14 @@ def parse(text: str, where: str) -> exp.Expr:
     for node in trees[0].walk():  # drop positions in the text, whose copies would double the cost
         node._meta = None
     return trees[0]
+
+
+@functools.cache
+def _dialect() -> sqlglot.Dialect:
+    """The dialect of our queries, whose parser takes a column "all" in ORDER BY for a column."""
+    dialect = sqlglot.Dialect.get_or_raise(DIALECT)
+    dialect.SUPPORTS_ORDER_BY_ALL = False
+    return dialect
 
 
 @contextlib.contextmanager

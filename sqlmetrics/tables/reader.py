@@ -289,11 +289,21 @@ class TableReader:
         where = self._condition(table, relation, assumed)
         has_order = {"rank", "score"} & set(actual)
         is_list = "item_id" in of_lists
-        if is_list != ("score" in of_lists) and "score" in actual:
+        if is_list and "score" in actual and "score" not in of_lists:
             raise DataError(
-                f"{table}: only one of the columns {actual['item_id']} and {actual['score']} of "
-                f"{relation.label} has lists; give a list of scores for each list of items"
+                f"{table}: {relation.label} has lists in {actual['item_id']}, but one score in "
+                f"{actual['score']}; give a list of scores for each list of items"
             )
+        for one in columns:
+            if one.name in of_lists - {"aspect"} and not is_list:
+                raise DataError(
+                    f"{table}, column {one.source}: {relation.label} has lists "
+                    f"({one.type}), but its rows have no lists of items",
+                    table=table,
+                    column=one.name,
+                    remedy="write one row per item, or one list of items per row, as long as the "
+                    "other lists",
+                )
         if is_list and "rank" in actual:
             raise DataError(
                 f"{table}: {relation.label} has whole lists in {actual['item_id']}, ranked by "
@@ -445,6 +455,7 @@ class TableReader:
                 f"{table}: {relation.label} has a row whose lists in {' and '.join(columns)} have "
                 f"different lengths: {row}",
                 table=table,
+                remedy="give each item of a list its own value in the other lists",
             )
 
     def _missing(self, table: str, name: str, column: str, relation: Relation) -> DataError:
@@ -462,6 +473,24 @@ class TableReader:
                     column=name,
                     remedy=Message("map another column with ", map_column(table, name)),
                 )
+        if self.scored and table in SCORED and name == "item_id" == column:
+            return DataError(
+                f"scored: {relation.label} has no column item_id, and its rows have no order that "
+                "could number the items",
+                table="scored",
+                column=name,
+                remedy=Message(
+                    "add a column of ids, map one with ", Argument("columns", ..., name),
+                    ", or give the rows as a Parquet or CSV file",
+                ),
+            )  # fmt: skip
+        if name in self.user_keys and "," in name and name == column:
+            return DataError(
+                f"{table}: {relation.label} has no column {name!r}",
+                table=table,
+                column=name,
+                remedy=f"give several keys as a list: key={[k.strip() for k in name.split(',')]}",
+            )
         if name == "probability" and "score" in relation.types:
             return DataError(
                 f"{table}: {relation.label} has a column score, but no probability; a score is not "

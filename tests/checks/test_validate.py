@@ -199,6 +199,15 @@ DATA_ERRORS: list[Case] = [
                         metric="category_coverage@2", columns={"items.category": "genres"}),
      ["items, column category (genres)", "1 of 1 categories with a separator", "separated by ';'",
       "string_split_regex(genres, ' *[;] *') AS category"]),
+    *((f"lists in the column {column} that pandas wrote to CSV",
+       lambda _, table=table, column=column, metric=metric: evaluate(
+           metric=metric, history=I, **{table: pd.DataFrame(
+               {"item_id": [10, 11, 12], column: ["['a', 'b']", "['a']", "['b']"]})}),
+       [f"{table}, column {column}: 1 of 1 ", "with a separator is a list of ", "separated by ','",
+        f"string_split_regex(translate({column}, '[]\"''', ''), ' *[,] *') AS {column}"])
+      for table, column, metric in [("items", "category", "category_coverage@2"),
+                                    ("items", "item_group", "awrf@2"),
+                                    ("aspects", "aspect", "alpha_ndcg@2")]),
     ("ids that differ in a blank",
      lambda _: evaluate(R.astype(str).astype({"rank": int}), I.astype(str).map(lambda x: x + " ")),
      ["no user in common", "'1'", "'1 '"]),
@@ -278,7 +287,19 @@ DATA_ERRORS: list[Case] = [
     ("lists of different lengths in one row",
      lambda _: evaluate(
          pa.table({"user_id": [1, 2], "item_id": [[10, 11], [12]], "score": [[1.0], [2.0, 3.0]]})),
-     ["recommendations", "item_id", "score", "lengths"]),
+     ["recommendations", "item_id", "score", "lengths", "its own value"]),
+    ("a list of scores for one item",
+     lambda _: evaluate(pa.table({"user_id": [1, 2], "item_id": [10, 11], "score": [[1.0], []]})),
+     ["recommendations, column score", "DOUBLE[]", "one row per item"]),
+    ("a score for a list of items",
+     lambda _: evaluate(pa.table({"user_id": [1], "item_id": [[10, 11]], "score": [1.0]})),
+     ["recommendations", "one score", "list of scores"]),
+    ("labels without an item in lists",  # an empty list would drop its row
+     lambda _: evaluate(interactions=pa.table(
+         {"user_id": [1, 2], "item_id": [10, 12], "relevance": [[1], []]})),
+     ["interactions, column relevance", "BIGINT[]", "one row per item"]),
+    ("several keys in one text", lambda _: evaluate(key="user_id, item_id"),
+     ["recommendations", "key=['user_id', 'item_id']"]),
     ("lists of users", lambda _: evaluate(pa.table({"user_id": [[1], [2]], "item_id": [10, 12]})),
      ["recommendations", "user_id", "list"]),
 ]  # fmt: skip

@@ -563,6 +563,10 @@ MISTAKES: list[tuple[list[str], int, list[str]]] = [
         (["evaluate", *INPUT, "ndcg", "-k", "5,"], 2, ["k", "''"]),
         (["evaluate", *INPUT, "ndcg", "-k", "1:"], 2, ["1:"]),
         (["evaluate", *INPUT, "ndcg", "-k", "5-10"], 2, ["5-10"]),
+        (["evaluate", *INPUT, "ndcg", "-k", "5", "-k", "10"], 2, ["only once", "-k 5,10"]),
+        (["evaluate", *INPUT, "ndcg", "-i", "a.parquet"], 2, ["-i", "only once", "a glob"]),
+        (["evaluate", "ipw", "--logs", "a.csv", "--policy", "a=a.csv", "--policy", "b=b.csv"], 2,
+         ["--policy", "{model}"]),
         # a typing error must not eat the memory of the machine
         (["evaluate", *INPUT, "ndcg", "-k", "1:1000000000"], 2, ["1:1000000000"]),
         (["evaluate", *INPUT, "ndcg", "-k", ""], 2, ["k"]),

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 import json
-from datetime import date
+from datetime import date, time
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import duckdb
 import pandas as pd
@@ -209,6 +210,15 @@ def test_pairs_and_users_are_drawn_by_a_hash(tmp_path: Path) -> None:
         assert "share_of_truth_rows_before_the_end_of_history" not in report
 
 
+@pytest.mark.parametrize("moment", [time(9), b"9", UUID(int=9), "9", True], ids=repr)
+def test_draws_need_no_order_of_the_timestamps(moment: Any, tmp_path: Path) -> None:
+    """Leaks are measured by time only, and the order of texts and others is not that of time."""
+    report = sm.split(EVENTS.assign(timestamp=moment), tmp_path / "out", by="random", share=0.5)
+    without = sm.split(EVENTS[COLUMNS[:2]], tmp_path / "without", by="random", share=0.5)
+    assert report == without
+    assert "timestamp" in pd.read_parquet(tmp_path / "out" / "interactions.parquet")
+
+
 # ---------------------------------------------------------------- tables
 
 
@@ -275,7 +285,9 @@ REFUSED: list[tuple[Any, dict[str, Any], type[SqlmetricsError], str]] = [
     (EVENTS[COLUMNS[:2]], {"by": "last=1"}, DataError, "no column timestamp"),
     (EVENTS.assign(timestamp="x"), {"by": "last=1"}, DataError, "have the type VARCHAR"),
     (EVENTS.assign(timestamp=[None, *range(12)]), {"by": "last=1"}, DataError,
-     "1 of 13 events has no user, item or timestamp(.|\n)*u1"),
+     "1 of 13 events has no user, item or finite timestamp(.|\n)*u1"),
+    (EVENTS.assign(timestamp=[float("-inf"), *range(12)]), {"by": "random", "share": 0.5},
+     DataError, "1 of 13 events has no user, item or finite timestamp(.|\n)*u1"),
     (EVENTS.assign(timestamp=[1.7e9, 1.7e12] * 6 + [1.7e9]), {"by": "last=1"}, DataError,
      "seconds since 1970, the last, .* milliseconds"),
     (EVENTS[:0], {"by": "last=1"}, DataError, "no events"),

@@ -151,6 +151,16 @@ def test_other_columns_are_refused_and_nothing_is_written(to: str) -> None:
     assert len(sm.trend(to, "recall@2", by="country")) == 2
 
 
+def test_a_run_has_one_value_of_a_metric() -> None:
+    """Frames of pandas that are joined keep the record of a result."""
+    rows = [{"value": 0.4, "n_users": 3, "country": country} for country in ("DE", None)]
+    result = result_of(rows)
+    with pytest.raises(sm.UsageError, match="repeats 2 of its 4 rows"):
+        sm.append(pd.concat([result, result]), PLACES[0])
+    assert not Path("m.duckdb").exists()
+    sm.append(result, PLACES[0])
+
+
 @pytest.mark.parametrize("to", PLACES)
 def test_a_failure_in_the_values_of_users_leaves_the_history(to: str) -> None:
     result, users = of_users({"u1": 0.5, "u2": 0.2})

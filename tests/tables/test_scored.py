@@ -168,6 +168,15 @@ def test_what_the_table_lacks() -> None:
         evaluator.evaluate("mrr")
 
 
+def test_rows_without_ids_and_order(tmp_path: Path) -> None:
+    """The engine numbers the rows of CSV and Parquet files, but not those of JSON and queries."""
+    lines = tmp_path / "scored.jsonl"
+    SCORED.drop(columns="item_id").to_json(lines, orient="records", lines=True)
+    for source in (str(lines), f"SELECT * FROM '{lines}'"):
+        with pytest.raises(sm.DataError, match=r"no column item_id, .* no order"):
+            Evaluator(scored=source)
+
+
 def test_it_is_both_tables() -> None:
     for other in ("recommendations", "interactions"):
         with pytest.raises(sm.UsageError, match=f"so {other}=… cannot be combined with it"):
