@@ -194,6 +194,7 @@ class DuckDBEngine(EmbeddedEngine):
         # the first removes temporary files, and closes the connections that were made from its own
         other._first = self._first or self
         other.connection = other._first.connection.cursor()
+        other._pool = ThreadPoolExecutor(max_workers=1)
         other._bound, other._files = {}, []
         other._kept = {key: name for key, name in self._kept.items() if key in identities}
         other._shared = set(other._kept.values())
