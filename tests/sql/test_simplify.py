@@ -799,6 +799,10 @@ ODD = {
         places AS (SELECT unnest([7, 8]) AS item, unnest(generate_series(1, 1)) AS place)
         SELECT places.item, coalesce(places.place, 0) AS place FROM places
         """,
+    "a join that drops the rows that it finds": """
+        users AS (SELECT user_id FROM recs GROUP BY user_id)
+        SELECT recs.user_id, recs.item_id FROM recs ANTI JOIN users ON users.user_id = recs.user_id
+        """,
     "a series that may end before a number": """
         sizes AS (SELECT user_id, count(*) AS size FROM truth GROUP BY user_id),
         places AS (SELECT unnest(generate_series(1, greatest(2, (SELECT min(size) FROM sizes))))
