@@ -175,6 +175,7 @@ class _Lines(click.types.StringParamType):
 # what to write for several values of an option that can be given once
 _SEVERAL = {
     "cutoffs": " Separate cutoffs by commas, as in -k 5,10.",
+    "key": " Separate columns by commas, as in --key user_id,session.",
     "policy": " For several policies, write {model} in the path.",
 }
 _SEVERAL_FILES = " For several files, give a glob or a folder."
@@ -195,8 +196,10 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; the error for a value from the environment names the variable."""
         try:
-            self._check_given_once(ctx, args)
-            return super().parse_args(ctx, args)
+            given = [*args]
+            rest = super().parse_args(ctx, args)  # --help ends here
+            self._check_given_once(ctx, given)
+            return rest
         except click.NoSuchOption as error:
             if others := commands_with(error.option_name):
                 text = f"{error.message} It is an option of {', '.join(others)}."
@@ -221,7 +224,8 @@ class Command(click.Command):
         order = self.make_parser(ctx).parse_args(args=[*args])[2]
         for option in order:
             is_read = getattr(option, "group", "") in READ_ONCE
-            if is_read and not option.multiple and order.count(option) > 1:
+            is_single = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
+            if is_read and is_single and order.count(option) > 1:
                 of_files = _SEVERAL_FILES if option.metavar == "FILE" else ""
                 hint = _SEVERAL.get(str(option.name), of_files)
                 raise click.UsageError(f"{option.opts[0]} must be given only once.{hint}", ctx)

@@ -150,7 +150,6 @@ class DuckDBEngine(EmbeddedEngine):
         self._are_few: dict[str, bool] = {}  # key of a plan -> whether its result has few rows
         self._shared: set[str] = set()  # names of kept tables that other engines read, too
         self.databases, self.queries = {}, {}
-        self._pool = ThreadPoolExecutor(max_workers=1)  # see `interruptible`
         self._files: list[Path] = []
         self._tables: dict[str, str] = {}  # path -> name of the table
         self._owners: dict[str, str] = {}  # path -> table, also files of other readers
@@ -194,7 +193,6 @@ class DuckDBEngine(EmbeddedEngine):
         # the first removes temporary files, and closes the connections that were made from its own
         other._first = self._first or self
         other.connection = other._first.connection.cursor()
-        other._pool = ThreadPoolExecutor(max_workers=1)
         other._bound, other._files = {}, []
         other._kept = {key: name for key, name in self._kept.items() if key in identities}
         other._shared = set(other._kept.values())
@@ -755,6 +753,7 @@ class DuckDBEngine(EmbeddedEngine):
         """
         if self._is_closed:
             raise UsageError("the evaluator is closed")
+        pool = ThreadPoolExecutor(max_workers=1)
         # an interrupt may arrive before the future exists; work must then not start
         gate, stopped, begun, ended = threading.Lock(), *(threading.Event() for _ in range(3))
 
@@ -769,7 +768,7 @@ class DuckDBEngine(EmbeddedEngine):
                 ended.set()
 
         try:
-            future = self._pool.submit(unless_stopped)
+            future = pool.submit(unless_stopped)
             while not wait([future], timeout=_POLL).done:
                 meanwhile()
             return future.result()
@@ -780,6 +779,7 @@ class DuckDBEngine(EmbeddedEngine):
                 with contextlib.suppress(KeyboardInterrupt):  # ignore further interrupts
                     (connection or self.connection).interrupt()
                     ended.wait(0.05)
+            pool.shutdown(wait=False)
 
     def _fetch(self, statement: str) -> list[tuple[Any, ...]]:
         return self.interruptible(lambda: self.connection.execute(statement).fetchall())
@@ -809,7 +809,6 @@ class DuckDBEngine(EmbeddedEngine):
     def close(self) -> None:
         """Close the engine's own connection and remove temporary files."""
         self._closed = True
-        self._pool.shutdown(wait=False)
         self._kept.clear()
         self._bound.clear()
         if self.owned:

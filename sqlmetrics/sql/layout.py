@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 WIDTH = 100
 _STEP = 4
 _QUOTED = re.compile(r"""--[^\n]*|/\*.*?\*/|(?P<quoted>'[^']*'|"[^"]*")""", re.DOTALL)
+_IN_QUOTES = re.compile(r"""'[^']*'|"[^"]*\"""")
 _BREAK = "\ue000"  # a line break in a name or a text literal; private characters mean nothing
 _COMMENT = re.compile(r"\s*/\*\s*(.*?)\s*\*/")
 _CLOSING = (")", "END")
@@ -107,8 +108,14 @@ def _is_open(part: _Part) -> bool:
 
 def _n_open(text: str) -> int:
     """Count the brackets and CASEs that are open at the end of a text."""
+    text = _without_texts(text)
     words = re.findall(r"\bCASE\b|\bEND\b", text)
     return text.count("(") - text.count(")") + words.count("CASE") - words.count("END")
+
+
+def _without_texts(text: str) -> str:
+    """Replace text literals and names in quotes, which may hold anything, by as many letters."""
+    return _IN_QUOTES.sub(lambda match: "x" * len(match[0]), text)
 
 
 def _lines(part: _Part, indent: int) -> Iterator[str]:
@@ -183,10 +190,14 @@ def _broken(line: str, indent: int) -> Iterator[str]:
     start = ""
     while len(start + line) + indent > WIDTH:
         places = [
-            (depth, match[0] == " OVER ", _joins_factors(match), -match.start())
-            for match in _BREAKS.finditer(line)
+            (
+                _n_open(line[: match.start()]),
+                match[0] == " OVER ",
+                _joins_factors(match),
+                -match.start(),
+            )
+            for match in _BREAKS.finditer(_without_texts(line))
             if 0 < match.start() <= WIDTH - indent - len(start)
-            and (depth := _depth_at(line, match.start())) is not None
         ]
         if not places:
             break
@@ -199,9 +210,3 @@ def _broken(line: str, indent: int) -> Iterator[str]:
 def _joins_factors(match: re.Match[str]) -> bool:
     """Would a break leave a product in two, or a very short line?"""
     return match[0] in (" * ", " / ") or match.start() < 5 * _STEP
-
-
-def _depth_at(line: str, place: int) -> int | None:
-    """Count what is open at a position of a line; None inside a text literal."""
-    before = line[:place]
-    return None if before.count("'") % 2 else _n_open(before)

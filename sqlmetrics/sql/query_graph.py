@@ -390,7 +390,8 @@ def parse(text: str, where: str) -> exp.Expr:
     """
     try:
         with _quiet():
-            trees = [tree for tree in sqlglot.parse(text, read=_dialect()) if tree is not None]
+            dialect = _with_column_all() if '"all"' in text.lower() else DIALECT
+            trees = [tree for tree in sqlglot.parse(text, read=dialect) if tree is not None]
     except errors.ParseError as error:
         first = error.errors[0]
         problem, remedy = first["description"], ""
@@ -415,8 +416,8 @@ def parse(text: str, where: str) -> exp.Expr:
 
 
 @functools.cache
-def _dialect() -> sqlglot.Dialect:
-    """The dialect of our queries, whose parser takes a column "all" in ORDER BY for a column."""
+def _with_column_all() -> sqlglot.Dialect:
+    """Return the dialect of queries with a column "all": ORDER BY reads it, not all columns."""
     dialect = sqlglot.Dialect.get_or_raise(DIALECT)
     dialect.SUPPORTS_ORDER_BY_ALL = False
     return dialect

@@ -47,6 +47,9 @@ from sqlmetrics.tables.spelling import ids_as_they_stand, infinite_numbers, mean
 from sqlmetrics.texts.messages import RANKED, Argument, Message, give, map_column
 from sqlmetrics.texts.wording import listed
 
+_OF_LISTS = ("rank", "model", "run")  # a list of items has one of them, or an order instead
+_OR_LISTS = ", or one list of items per row, as long as the other lists"
+
 
 def _only_lists_have_runs(table: str, model: str | None, runs: Iterable[str]) -> UsageError:
     of_model = "" if model is None else f" of {model}"
@@ -301,8 +304,7 @@ class TableReader:
                     f"({one.type}), but its rows have no lists of items",
                     table=table,
                     column=one.name,
-                    remedy="write one row per item, or one list of items per row, as long as the "
-                    "other lists",
+                    remedy="write one row per item" + ("" if one.name in _OF_LISTS else _OR_LISTS),
                 )
         if is_list and "rank" in actual:
             raise DataError(

@@ -202,8 +202,8 @@ DATA_ERRORS: list[Case] = [
     *((f"lists in the column {column} that pandas wrote to CSV",
        lambda _, table=table, column=column, metric=metric: evaluate(
            metric=metric, history=I, **{table: pd.DataFrame(
-               {"item_id": [10, 11, 12], column: ["['a', 'b']", "['a']", "['b']"]})}),
-       [f"{table}, column {column}: 1 of 1 ", "with a separator is a list of ", "separated by ','",
+               {"item_id": [10, 11, 12, 13], column: ["['a', 'b']", "['a']", "['b']", "['a']"]})}),
+       [f"{table}, column {column}: 1 of 1 ", " is a list of ", "separated by ','",
         f"string_split_regex(translate({column}, '[]\"''', ''), ' *[,] *') AS {column}"])
       for table, column, metric in [("items", "category", "category_coverage@2"),
                                     ("items", "item_group", "awrf@2"),
@@ -728,3 +728,15 @@ def test_scores_that_are_not_finite_are_omitted_as_the_message_says(tmp_path: Pa
         assert f"with where={where}" in str(raised.value)
         kept = evaluate(lists, {1: [4]}, columns=columns, where=where)
         assert kept["value"].tolist() == [0.5]
+
+
+def test_groups_with_commas_in_their_names_are_no_lists() -> None:
+    """Half of "Food, Drink" stands twice, as a group of its own; a list would be in brackets."""
+    names = ["Food, Drink", "Food", "Food", "Drink"]
+    items = pd.DataFrame({"item_id": [10, 11, 12, 13], "item_group": names})
+    assert evaluate(metric="awrf@2", history=I, items=items) is not None
+
+
+def test_categories_are_no_lists_of_one_that_two_items_have() -> None:
+    items = pd.DataFrame({"item_id": [10, 11, 12], "category": ["Home, Garden", "Home", "Home"]})
+    assert evaluate(metric="category_coverage@2", items=items) is not None

@@ -567,6 +567,7 @@ MISTAKES: list[tuple[list[str], int, list[str]]] = [
         (["evaluate", *INPUT, "ndcg", "-i", "a.parquet"], 2, ["-i", "only once", "a glob"]),
         (["evaluate", "ipw", "--logs", "a.csv", "--policy", "a=a.csv", "--policy", "b=b.csv"], 2,
          ["--policy", "{model}"]),
+        (["evaluate", *INPUT, "ndcg", "--key", "user_id", "--key", "day"], 2, ["--key user_id,"]),
         # a typing error must not eat the memory of the machine
         (["evaluate", *INPUT, "ndcg", "-k", "1:1000000000"], 2, ["1:1000000000"]),
         (["evaluate", *INPUT, "ndcg", "-k", ""], 2, ["k"]),
@@ -586,6 +587,11 @@ MISTAKES: list[tuple[list[str], int, list[str]]] = [
         (["demo"], 2, ["DIRECTORY"]),
         (["-r", "recs.parquet"], 2, ["-r"]),
     ]  # fmt: skip
+
+
+def test_help_and_flags_may_be_given_with_others_twice() -> None:
+    assert run("evaluate", *INPUT, "-i", "a.parquet", "--help").stdout.startswith("Usage: ")
+    assert "ORDER BY" in run("sql", *INPUT, "ndcg", "--per-user", "--per-user").stdout
 
 
 def test_mistakes() -> None:

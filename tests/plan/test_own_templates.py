@@ -116,6 +116,15 @@ def test_errors_name_the_file_and_the_line(case: str, tmp_path: Path) -> None:
         evaluator.evaluate("first@2")
 
 
+def test_all_columns_are_an_order(tmp_path: Path) -> None:
+    sql = "WITH few AS (SELECT user_id, k, rank FROM hits ORDER BY ALL LIMIT 1)\n"
+    text = sql + "SELECT {{ keys }}, k, max(rank) AS value FROM few GROUP BY {{ keys }}, k"
+    own = folder_with(tmp_path, first='{#---\ntitle = "x"\nwhen_empty = 0\n---#}\n' + text)
+    with Evaluator(LISTS, TRUTH, templates=own) as evaluator:
+        found = evaluator.per_user("first@2").set_index("user_id")["first@2"]
+    assert (found > 0).sum() == 1
+
+
 def test_a_further_column_that_is_not_declared(tmp_path: Path) -> None:
     text = DECADE.replace('{{- need("users", "age") -}}\n', "")
     own = folder_with(tmp_path, slices__decade=text)

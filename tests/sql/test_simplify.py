@@ -599,20 +599,12 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "guards of groups, which have rows": (
         """
-        users AS (SELECT user_id, sum(score) AS total FROM recs GROUP BY user_id),
-        pivoted AS (SELECT user_id, CASE WHEN count(1) = 0 THEN 0 ELSE max(total) END AS total
+        users AS (SELECT user_id, sum(score) / count(1) AS mean FROM recs GROUP BY user_id),
+        pivoted AS (SELECT user_id, CASE WHEN count(1) = 0 THEN 0 ELSE max(mean) END AS mean
             FROM users GROUP BY user_id)
-        SELECT pivoted.user_id, pivoted.total FROM pivoted
+        SELECT pivoted.user_id, pivoted.mean FROM pivoted
         """,
-        "SELECT user_id, sum(score) AS total FROM lists_table GROUP BY user_id",
-    ),
-    "the maximum of a literal": (
-        """
-        users AS (SELECT user_id, sum(score) / (max(10) * count(1)) AS mean FROM recs
-            GROUP BY user_id)
-        SELECT users.user_id, users.mean FROM users
-        """,
-        "SELECT user_id, sum(score) / (10 * count(*)) AS mean FROM lists_table GROUP BY user_id",
+        "SELECT user_id, sum(score) / count(*) AS mean FROM lists_table GROUP BY user_id",
     ),
     "an order by a column of the result that has the name of another one": (
         """
@@ -775,21 +767,29 @@ ODD = {
             UNION ALL SELECT user_id, nullif(grade, 0), coalesce(grade, 0) FROM truth)
         SELECT pair.user_id, coalesce(pair.a, -1) AS a, coalesce(pair.b, -2) AS b FROM pair
         """,
-    "a maximum of a literal of all rows, also of none": """
-        total AS (SELECT max(10) AS most, CASE WHEN count(*) = 0 THEN 0 ELSE 5 END AS n FROM recs)
+    "guards of all rows, which may be none": """
+        total AS (SELECT max(10) AS most, CASE WHEN count(*) = 0 THEN 0 ELSE 0.5 END AS n FROM recs)
         SELECT total.most, total.n FROM total
         """,
-    "a maximum of a literal with FILTER, of a window, and as the order": """
-        users AS (SELECT user_id, max(10) FILTER (WHERE score > 5) AS most,
-            max(10) OVER (ORDER BY user_id ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING) AS before,
-            count(score) = 0 AS is_empty, CASE WHEN count(*) = 0 THEN 'none' END AS word
-            FROM recs GROUP BY user_id ORDER BY max(1), user_id)
-        SELECT users.user_id, users.most, users.before, users.is_empty, users.word FROM users
+    "guards whose branches have other types": """
+        users AS (SELECT user_id, typeof(CASE WHEN count(*) = 0 THEN 0 ELSE '10' END) AS a,
+            typeof(CASE WHEN count(*) = 0 THEN 0 ELSE max(score) > 1 END) AS b,
+            typeof(CASE WHEN count(*) = 0 THEN 0.5 ELSE 1 END) AS c,
+            typeof(CASE WHEN count(*) = 0 THEN 1000 ELSE max(CAST(score AS TINYINT)) END) AS d,
+            CASE WHEN count(score) = 0 THEN 0 ELSE 1 / count(score) END AS e
+            FROM recs GROUP BY user_id ORDER BY count(*) = 0, user_id)
+        SELECT users.user_id, users.a, users.b, users.c, users.d, users.e FROM users
         """,
-    "a branch that decides the type": """
-        users AS (SELECT user_id, typeof(CASE WHEN count(*) = 0 THEN 0.5 ELSE 1 END) AS of
-            FROM recs GROUP BY user_id)
-        SELECT users.user_id, users.of FROM users
+    "groups of all rows, beside those of keys": """
+        users AS (SELECT user_id, CASE WHEN count(*) = 0 THEN 0 ELSE 1 / count(*) END AS n,
+            1 / nullif(count(*), 0) AS m FROM recs GROUP BY ROLLUP (user_id))
+        SELECT users.user_id, users.n, users.m FROM users
+        """,
+    "a group with constants alone, where a row may be missing": """
+        one AS (SELECT 'a' AS name),
+        named AS (SELECT 'a' AS name, score FROM recs),
+        found AS (SELECT 1 AS n, name FROM named GROUP BY name)
+        SELECT one.name, coalesce(found.n, 0) AS n FROM one LEFT JOIN found ON found.name = one.name
         """,
     "a union with LIMIT": """
         ones AS (SELECT 1 AS x UNION ALL SELECT 2 AS x LIMIT 0)

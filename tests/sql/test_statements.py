@@ -71,6 +71,17 @@ def test_a_long_quotient_is_broken_outside_of_brackets(expression: str, lines: l
     assert laid_out(text) == ["SELECT", *lines, "FROM lists"]
 
 
+@pytest.mark.parametrize("length", range(0, 40, 3))
+def test_texts_stay_beside_names_with_apostrophes(length: int) -> None:
+    text = f"those that are new, {'x' * length} - and others"
+    query = (
+        f"""SELECT coalesce("user's", 'no group is known here') = '{text}' AS "price - refund" """
+    )
+    tree = sqlglot.parse_one(query, dialect="duckdb")
+    lines = laid_out(tree.sql("duckdb", pretty=True, normalize_functions="lower"))
+    assert sqlglot.parse_one("\n".join(lines), dialect="duckdb") == tree
+
+
 def test_a_long_sum_is_broken_before_its_terms() -> None:
     lost = "CASE WHEN number_of_items > 0 THEN number_of_items * ln(number_of_items) ELSE 0 END"
     added = "(number_of_items + share) * ln(number_of_items + share)"

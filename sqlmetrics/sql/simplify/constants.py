@@ -16,6 +16,7 @@ from sqlmetrics.sql.simplify.relations import (
     Relation,
     alias_of,
     columns_in,
+    is_grouped,
     is_of_result,
     is_outer,
     joins_of,
@@ -173,7 +174,10 @@ def ungroup(statement: Statement) -> None:
         if not all(_is_true(part, known) for part in parts_of(join.args.get("on"))):
             continue
         whole = _without_groups(select, statement)
-        if _add_missing(reader, table, values_of(whole), facts[relation.name].known):
+        # without an aggregate, it would have a row for each of its table
+        if is_grouped(whole) and _add_missing(
+            reader, table, values_of(whole), facts[relation.name].known
+        ):
             relation.tree = whole
             join.set("on", None)
             join.set("side", None)

@@ -21,10 +21,8 @@ from sqlmetrics.sql.trees import find_all, walk
 
 _SIMPLIFIED = (
     exp.Nullif, exp.Coalesce, exp.Cast, exp.Paren, exp.Mul, exp.Add, exp.EQ, exp.LTE, exp.Is,
-    exp.And, exp.Or, exp.Where, exp.Case, exp.Count, exp.Max, exp.Min,
+    exp.And, exp.Or, exp.Where, exp.Case, exp.Count,
 )  # fmt: skip
-# where a literal would not stand for an aggregate: in ORDER BY, a number is a place
-_NO_PLACE = (exp.Window, exp.Filter, exp.Ordered)
 
 
 def drop(relation: Relation, statement: Statement) -> None:
@@ -60,11 +58,6 @@ def _simplified(node: exp.Expr, select: exp.Select, inside: Inside, facts: AllFa
         return value
     if isinstance(node, exp.Count) and isinstance(node.this, exp.Column | exp.Literal):
         return exp.Count(this=exp.Star()) if inside.is_known(node.this) else node
-    if isinstance(node, exp.Max | exp.Min):
-        is_aggregate = inside.has_groups and not isinstance(node.parent, _NO_PLACE)
-        return node.this if is_aggregate and isinstance(node.this, exp.Literal) else node
-    if isinstance(node, exp.EQ) and inside.has_groups and _is_count_of_none(node, inside):
-        return exp.false()
     if isinstance(node, exp.Cast) and node.to.this == exp.DType.DOUBLE:
         return node.this if inside.is_double(node.this) else node
     if isinstance(node, exp.Cast) and node.to.this == exp.DType.INT:
@@ -84,9 +77,10 @@ def _simplified(node: exp.Expr, select: exp.Select, inside: Inside, facts: AllFa
         true: exp.Expr = first.args["true"]
         if first.this == exp.true():
             return true
-        default: exp.Expr | None = node.args.get("default")
-        if first.this == exp.false() and not others and default and inside.is_whole(true):
-            return default  # whole numbers do not change the type of others
+        if not others and _is_of_no_rows(first.this, inside):
+            default: exp.Expr | None = node.args.get("default")
+            if default and inside.is_double(default) and inside.is_whole(true):
+                return default  # doubles stay doubles
     if isinstance(node, exp.Case):
         node = _without_first_hit(node, inside)
     if isinstance(node, exp.Case):
@@ -94,10 +88,15 @@ def _simplified(node: exp.Expr, select: exp.Select, inside: Inside, facts: AllFa
     return node
 
 
-def _is_count_of_none(node: exp.EQ, inside: Inside) -> bool:
+def _is_of_no_rows(condition: exp.Expr, inside: Inside) -> bool:
     """Is it `count(*) = 0`, which no group meets?"""
-    is_count = isinstance(node.this, exp.Count) and node.expression == exp.Literal.number(0)
-    return is_count and inside.is_positive(node.this)
+    return (
+        inside.has_groups
+        and isinstance(condition, exp.EQ)
+        and isinstance(condition.this, exp.Count)
+        and condition.expression == exp.Literal.number(0)
+        and inside.is_positive(condition.this)
+    )
 
 
 def _folded(node: exp.Binary) -> exp.Expr:

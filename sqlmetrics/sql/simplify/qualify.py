@@ -65,6 +65,10 @@ def _qualify_select(
 _UNKNOWN_PARTS = ("qualify", "limit", "offset", "sample", "windows", "laterals", "pivots")
 
 
+# they make groups of all rows, which may be none
+_WITHOUT_KEYS = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
+
+
 def is_ordinary(tree: exp.Expr, outputs: Mapping[str, Sequence[str]]) -> bool:
     """Is a qualified query made of constructs that the passes know?"""
     if find_all(tree, exp.Except, exp.Intersect, exp.Lateral, exp.Pivot):
@@ -83,6 +87,8 @@ def _is_ordinary(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> bo
     ):
         return False
     if any(isinstance(key, exp.Literal) for key in sort_keys(select)):  # the place of a column
+        return False
+    if any(isinstance(key, _WITHOUT_KEYS) for key in sort_keys(select)):
         return False
     if any(expression.is_star for expression in select.expressions):
         return False
