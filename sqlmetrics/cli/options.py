@@ -49,7 +49,6 @@ GROUPS = (
     "Tables", "Metrics", "Definitions", "Slices and intervals", "Checks and gates", "Engine",
     "Output",
 )  # fmt: skip
-READ_ONCE = GROUPS[:2]  # groups of options whose single values must not be given twice
 
 
 # options that only --help-all shows

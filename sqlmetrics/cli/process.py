@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from sqlmetrics import interrupts
 from sqlmetrics.cli import spelling
-from sqlmetrics.cli.options import GROUPS, RARE, READ_ONCE
+from sqlmetrics.cli.options import GROUPS, RARE
 from sqlmetrics.cli.spelling import commands_with, spelled
 from sqlmetrics.errors import (
     DataWarning,
@@ -223,7 +223,7 @@ class Command(click.Command):
             return
         order = self.make_parser(ctx).parse_args(args=[*args])[2]
         for option in order:
-            is_read = getattr(option, "group", "") in READ_ONCE
+            is_read = getattr(option, "group", "") == "Tables" or option.name == "cutoffs"
             is_single = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
             if is_read and is_single and order.count(option) > 1:
                 of_files = _SEVERAL_FILES if option.metavar == "FILE" else ""
