@@ -16,6 +16,7 @@ import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -321,7 +322,7 @@ def of_frame(frame: pd.DataFrame, code: int) -> Answer:
 
 def same(found: Any, expected: Any, digits: int | None) -> bool:
     """Compare a printed value with one of a frame."""
-    if isinstance(expected, bool) or not isinstance(expected, int | float):
+    if isinstance(expected, bool) or not isinstance(expected, Real):  # also numbers of NumPy
         text = ["" if value is None else str(value) for value in (found, expected)]
         return text[0] == text[1]
     if found is None or found == "":
