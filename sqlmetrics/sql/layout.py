@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 WIDTH = 100
 _STEP = 4
 _QUOTED = re.compile(r"""--[^\n]*|/\*.*?\*/|(?P<quoted>'[^']*'|"[^"]*")""", re.DOTALL)
-_IN_QUOTES = re.compile(r"""'[^']*'|"[^"]*\"""")
 _BREAK = "\ue000"  # a line break in a name or a text literal; private characters mean nothing
 _COMMENT = re.compile(r"\s*/\*\s*(.*?)\s*\*/")
 _CLOSING = (")", "END")
@@ -115,7 +114,7 @@ def _n_open(text: str) -> int:
 
 def _without_texts(text: str) -> str:
     """Replace text literals and names in quotes, which may hold anything, by as many letters."""
-    return _IN_QUOTES.sub(lambda match: "x" * len(match[0]), text)
+    return _QUOTED.sub(lambda match: "x" * len(match[0]) if match["quoted"] else match[0], text)
 
 
 def _lines(part: _Part, indent: int) -> Iterator[str]:

@@ -297,15 +297,16 @@ class TableReader:
                 f"{table}: {relation.label} has lists in {actual['item_id']}, but one score in "
                 f"{actual['score']}; give a list of scores for each list of items"
             )
-        for one in columns:
-            if one.name in of_lists - {"aspect"} and not is_list:
-                raise DataError(
-                    f"{table}, column {one.source}: {relation.label} has lists "
-                    f"({one.type}), but its rows have no lists of items",
-                    table=table,
-                    column=one.name,
-                    remedy="write one row per item" + ("" if one.name in _OF_LISTS else _OR_LISTS),
-                )
+        lists = [one for one in columns if one.name in of_lists - {"aspect"}]
+        if lists and not is_list:
+            first = lists[0]
+            raise DataError(
+                f"{table}, column {first.source}: {relation.label} has lists ({first.type}), but "
+                "its rows have no lists of items",
+                table=table,
+                column=first.name,
+                remedy="write one row per item" + ("" if first.name in _OF_LISTS else _OR_LISTS),
+            )
         if is_list and "rank" in actual:
             raise DataError(
                 f"{table}: {relation.label} has whole lists in {actual['item_id']}, ranked by "

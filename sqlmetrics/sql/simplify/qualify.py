@@ -63,10 +63,8 @@ def _qualify_select(
 
 
 _UNKNOWN_PARTS = ("qualify", "limit", "offset", "sample", "windows", "laterals", "pivots")
-
-
-# they make groups of all rows, which may be none
-_WITHOUT_KEYS = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
+# the place of a column, and groups of all rows, which may be none
+_UNKNOWN_KEYS = (exp.Literal, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
 
 
 def is_ordinary(tree: exp.Expr, outputs: Mapping[str, Sequence[str]]) -> bool:
@@ -86,9 +84,7 @@ def _is_ordinary(select: exp.Select, outputs: Mapping[str, Sequence[str]]) -> bo
         part for name, part in group.args.items() if name != "expressions"
     ):
         return False
-    if any(isinstance(key, exp.Literal) for key in sort_keys(select)):  # the place of a column
-        return False
-    if any(isinstance(key, _WITHOUT_KEYS) for key in sort_keys(select)):
+    if any(isinstance(key, _UNKNOWN_KEYS) for key in sort_keys(select)):
         return False
     if any(expression.is_star for expression in select.expressions):
         return False
