@@ -6,9 +6,10 @@ This module joins such lines again, up to the maximum line length.
 
 from __future__ import annotations
 
+import itertools
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 WIDTH = 100
@@ -16,8 +17,21 @@ _STEP = 4
 _QUOTED = re.compile(r"""--[^\n]*|/\*.*?\*/|(?P<quoted>'[^']*'|"[^"]*")""", re.DOTALL)
 _BREAK = "\ue000"  # a line break in a name or a text literal; private characters mean nothing
 _COMMENT = re.compile(r"\s*/\*\s*(.*?)\s*\*/")
-_CLOSING = (")", "END")
 _LISTS = ("SELECT", "SELECT DISTINCT", "GROUP BY", "ORDER BY")
+_CLAUSE = re.compile(
+    r"(SELECT|FROM|WHERE|GROUP|HAVING|QUALIFY|ORDER|LIMIT|ON|UNION|EXCEPT|INTERSECT"
+    r"|([A-Z]+ )*JOIN)\b"
+)
+_OPENING, _CLOSING = ("(", "[", "CASE"), (")", "]", "END")
+# where an expression is broken, the weakest operators first
+_KEYWORDS = ("FROM", "WHERE", "GROUP", "ORDER", "LIMIT", "ROWS", "RANGE", "WHEN", "THEN", "ELSE")
+_LOGICAL = (("OR",), ("AND",))
+_BREAKS = (_KEYWORDS, *_LOGICAL, ("||",), ("+", "-"), ("*", "/"), ("OVER",))
+_TOKENS = re.compile(
+    r"[(\[\])]|\b(?:CASE|END)\b|,|(?<!DISTINCT) (?:BETWEEN|AS|"
+    + "|".join(re.escape(word) for words in _BREAKS for word in words)
+    + ")(?= )"
+)
 
 
 @dataclass
@@ -88,7 +102,7 @@ def _parts(lines: Sequence[str]) -> list[_Part]:
         while end < len(lines) and _depth(lines[end]) > depth:
             end += 1
         part = _Part(line.strip(), _parts(lines[place + 1 : end]))
-        if parts and part.head.startswith(_CLOSING) and _is_open(parts[-1]):
+        if parts and part.head.startswith((")", "END")) and _is_open(parts[-1]):
             parts[-1].closing.append(part)
         else:
             parts.append(part)
@@ -127,29 +141,13 @@ def _lines(part: _Part, indent: int) -> Iterator[str]:
         if rest:
             yield rest
         return
-    if len(joined) + indent <= WIDTH and not comments:
-        yield joined
+    if not comments and (_fits(joined, indent) or not _CLAUSE.match(part.head)):
+        yield from _expression(joined, indent)
         return
-    if not part.inner and not part.closing:
-        yield from _broken(part.head, indent)
-        return
-    behind = [child for child in part.closing if _goes_on(child)]
-    if behind:
-        lines = list(_broken(joined, indent))
-        is_product = any(child.inner for child in behind)  # of sums in brackets
-        is_outside = all(_n_open(line) == 0 for line in lines)
-        if (is_product or is_outside) and all(len(line) + indent <= WIDTH for line in lines):
-            yield from lines
-            return
-    yield from _broken(part.head, indent)
+    yield from _expression(part.head, indent)
     yield from (" " * _STEP + line for line in _inner_lines(part, indent + _STEP))
     for child in part.closing:
         yield from _lines(child, indent)
-
-
-def _goes_on(closing: _Part) -> bool:
-    """Does an expression go on behind its closing bracket?"""
-    return closing.head.startswith(")") and (bool(closing.inner) or " " in closing.head)
 
 
 def _inner_lines(part: _Part, indent: int) -> Iterator[str]:
@@ -181,31 +179,116 @@ def _filled(items: Sequence[_Part], indent: int) -> Iterator[str]:
         yield line
 
 
-_BREAKS = re.compile(r" (?:AND|OR|OVER|AS|\+|-|\*|/|\|\|) ")
+def _fits(line: str, indent: int) -> bool:
+    return len(line) + indent <= WIDTH
 
 
-def _broken(line: str, indent: int) -> Iterator[str]:
-    """Break a long line before an operator, as far outside brackets and CASE as possible."""
-    start = ""
-    while len(start + line) + indent > WIDTH:
-        places = [
-            (
-                _n_open(line[: match.start()]),
-                match[0] == " OVER ",
-                _joins_factors(match),
-                -match.start(),
-            )
-            for match in _BREAKS.finditer(_without_texts(line))
-            if 0 < match.start() <= WIDTH - indent - len(start)
-        ]
-        if not places:
-            break
-        place = -min(places)[-1]
-        yield start + line[:place]
-        start, line = " " * _STEP, line[place + 1 :]
-    yield start + line
+@dataclass
+class _Places:
+    """Where an expression can be broken, outside brackets and CASE.
+
+    `groups`: the starts and ends of the contents of brackets and CASEs. `words`: for each operator
+    and keyword, the places of the spaces before it. `commas`: the places behind commas.
+    """
+
+    groups: list[tuple[int, int]] = field(default_factory=list)
+    words: dict[str, list[int]] = field(default_factory=dict)
+    commas: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, text: str) -> _Places:
+        """Find the places of a text."""
+        places, depth, start, is_between = cls(), 0, 0, False
+        for match in _TOKENS.finditer(_without_texts(text)):
+            word = match[0].strip()
+            if word in _OPENING:
+                start, depth = match.end() if depth == 0 else start, depth + 1
+            elif word in _CLOSING:
+                depth -= 1
+                if depth == 0:
+                    places.groups.append((start, match.start()))
+            elif depth == 0 and word == ",":
+                places.commas.append(match.end())
+            elif depth == 0 and not (is_between and word == "AND"):
+                places.words.setdefault(word, []).append(match.start())
+                is_between = word == "BETWEEN"
+        return places
 
 
-def _joins_factors(match: re.Match[str]) -> bool:
-    """Would a break leave a product in two, or a very short line?"""
-    return match[0] in (" * ", " / ") or match.start() < 5 * _STEP
+def _expression(text: str, indent: int) -> list[str]:
+    """Lay out an expression; its alias stays on the last line if it fits."""
+    if _fits(text, indent):
+        return [text]
+    words = _Places.of(text).words
+    if "AS" not in words or not words.keys().isdisjoint(_KEYWORDS):
+        return _broken(text, indent)
+    place = words["AS"][-1]
+    *lines, last = _broken(text[:place], indent)
+    alias = text[place:]
+    if _fits(last + alias, indent):
+        return [*lines, last + alias]
+    return [*lines, last, *_moved([alias.strip()], _STEP)]
+
+
+def _broken(text: str, indent: int) -> list[str]:
+    """Break an expression at operators outside brackets, or else open its longest brackets."""
+    if _fits(text, indent):
+        return [text]
+    places = _Places.of(text)
+    splits = [
+        (words, _pieces(text, [at for word in words for at in places.words.get(word, ())]))
+        for words in _BREAKS
+        if not places.words.keys().isdisjoint(words)
+    ]
+    if splits and splits[0][0] in (_KEYWORDS, *_LOGICAL):  # every part on a line
+        words, (first, *others) = splits[0]
+        step = 0 if words == _KEYWORDS else _STEP
+        below = (_moved(_expression(part, indent + step), step) for part in others)
+        return [*_expression(first, indent), *itertools.chain(*below)]
+    for _, terms in splits:
+        if _fits(terms[0], indent) and all(_fits(term, indent + _STEP) for term in terms[1:]):
+            return _terms(terms, indent)
+    if splits:
+        return _terms(splits[0][1], indent)
+    if not places.groups:
+        return [text]
+    start, end = max(places.groups, key=lambda group: group[1] - group[0])
+    inner = _contents(text[start:end].strip(), indent + _STEP)
+    return [text[:start], *_moved(inner, _STEP), text[end:]]
+
+
+def _terms(terms: Sequence[str], indent: int) -> list[str]:
+    """Lay out the terms of an operation: as many per line as fit, long ones in open brackets."""
+    lines, step = _broken(terms[0], indent), 0
+    for term in terms[1:]:
+        together = f"{lines[-1]} {term}"
+        if _fits(together, indent):
+            lines[-1] = together
+            continue
+        opened = _broken(term, indent + step)
+        if len(opened) == 1:  # too long on a line of its own
+            opened = _broken(term, indent + _STEP)
+        together = f"{lines[-1]} {opened[0]}"
+        if opened[0].endswith(_OPENING) and _fits(together, indent):
+            lines[-1:] = [together, *_moved(opened[1:], step)]
+        else:
+            step = _STEP
+            lines += _moved(_broken(term, indent + step), step)
+    return lines
+
+
+def _contents(text: str, indent: int) -> list[str]:
+    """Lay out the contents of brackets: in one line, or every argument on a line."""
+    places = _Places.of(text)
+    if _fits(text, indent) or not places.words.keys().isdisjoint(_KEYWORDS):
+        return _expression(text, indent)
+    return [line for piece in _pieces(text, places.commas) for line in _expression(piece, indent)]
+
+
+def _pieces(text: str, places: Iterable[int]) -> list[str]:
+    ends = [*sorted(places), len(text)]
+    return [text[start:end].strip() for start, end in itertools.pairwise([0, *ends])]
+
+
+def _moved(lines: Iterable[str], by: int) -> list[str]:
+    return [" " * by + line for line in lines]
