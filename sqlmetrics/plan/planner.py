@@ -361,16 +361,25 @@ class Planner:
                     {"source": parent, "cutoffs": cutoffs},
                     name=f"{parent.name}_at_cutoffs",
                     stage=parent.name,
+                    several=len(ks) > 1,
                     names=parent.columns,
                     cutoff=parent.stage.cutoff,
                 )
                 table.set("this", exp.to_identifier(parent.key))
             parents[parent.key] = parent
+        if not tree.comments:
+            each = self.each(self.catalog.metrics[query.name])
+            tree.add_comments([f" one row per {each}{' and cutoff' if len(ks) > 1 else ''} "])
         rows = node_of(identity_of(query.key, *parents), query.name, tree, parents.values())
         known = (
             {**values, CUTOFFS_OF_ROWS: tuple(ks)} if self._has_alternative(query.name) else None
         )
         return replace(rows, warnings=query.warnings, needs=query.needs, values=known)
+
+    def each(self, metric: Metric) -> str:
+        """Return what a row with a value of a metric stands for, for comments."""
+        of_runs = " and run" if self.several_runs else ""
+        return ("user" if metric.grain == "user" else "model") + of_runs
 
     def _has_alternative(self, name: str) -> bool:
         return any(alternative.name == name for alternative in self.catalog.alternatives)

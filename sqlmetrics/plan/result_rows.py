@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from sqlmetrics.plan.results import Results
 from sqlmetrics.plan.runs import models_of
-from sqlmetrics.plan.values import WideTable
+from sqlmetrics.plan.values import WideTable, has_every_model
 from sqlmetrics.sql.query_graph import SUMMARY, Node, Plan, new_name
 
 # share of the cutoffs -> the nodes of its wide tables, and its branches
@@ -107,6 +107,8 @@ def lacks_groups(results: Results) -> bool:
     tables = results.wide.tables.values()
     if len({table.everybody.key for table in tables}) > 1 or results.of_runs:
         return True
+    if results.planner.several_models and not all(map(has_every_model, tables)):
+        return True
     if results.item_slices is None:
-        return results.planner.several_models
+        return False
     return results.slices is not None or not all(map(results.item_slices.has_users, tables))

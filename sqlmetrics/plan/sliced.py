@@ -212,7 +212,6 @@ class ItemSlices:
         return (
             values["audience"] == "relevant"
             and values["no_recommendations"] == "zero"
-            and not self.planner.several_models
             and all_are_relevant(self.usual, values)
         )
 

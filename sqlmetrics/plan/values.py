@@ -84,6 +84,17 @@ class WideTable:
         return [column.name for column in self.columns]
 
 
+def has_every_model(table: WideTable) -> bool:
+    """Return whether the users of a table do not depend on lists: each has a row per model."""
+    values = table.values
+    return (
+        table.everybody.name == "audience"
+        and values["audience"] in ("relevant", "judged", "baseline")
+        and values["no_recommendations"] == "zero"
+        and values["unjudged"] != "best"  # counts items of lists as relevant
+    )
+
+
 @dataclass(frozen=True)
 class Wide:
     """Wide tables of values by name: one per audience and share of the cutoffs.
@@ -138,7 +149,7 @@ class _Fused:
 
     name: str
     select: fusion.FusedSelect
-    grain: str
+    each: str  # what its rows stand for
     queries: dict[str, Query] = field(default_factory=dict)  # of the metrics
     identity: list[str] = field(default_factory=list)
 
@@ -154,7 +165,7 @@ class _Fused:
         """Create the query from all columns."""
         tree = self.select.build()
         stage = self.select.base.source.alias
-        tree.add_comments([f" one row per {self.grain} with {stage} "])
+        tree.add_comments([f" one row per {self.each} with {stage} "])
         return _of_metrics(identity_of(*self.identity), self.name, tree, self.queries.values())
 
 
@@ -351,7 +362,7 @@ class _Builder:
         group = f"{metric.grain} {share}: {parts.group}"
         if group not in self.fused:
             name = new_name(f"{parts.source.alias}_values", self._query_names)
-            self.fused[group] = _Fused(name, fusion.FusedSelect(keys, parts), metric.grain)
+            self.fused[group] = _Fused(name, fusion.FusedSelect(keys, parts), planner.each(metric))
         self.fused[group].add(query, parts, columns)
         return self.fused[group].name
 
@@ -364,6 +375,7 @@ class _Builder:
             "pivoted",
             {"metric_values": rows},
             name=f"{call.metric.name}_values",
+            each=planner.each(call.metric),
             metric=columns[0].metric,
             columns=columns,
             grain_keys=", ".join(map(identifier, keys)),
