@@ -40,6 +40,10 @@ def write_random(folder: Path, users: int, n_items: int) -> None:
     tables["baseline"] = baseline.assign(score=(-baseline["rank"] // 2)).drop(columns="rank")
     history = tables["history"]
     tables["history"] = pd.concat([history, history.head(40)])
+    # of four months, and some without
+    days = pd.Series(range(len(tables["interactions"]))).mul(37).mod(120)
+    times = (pd.Timestamp("2026-01-01") + pd.to_timedelta(days, unit="D")).mask(days % 10 == 0)
+    tables["interactions"]["timestamp"] = times.to_numpy()
     # users without a country, and the last ones without a row
     rows = [(user, ["FR", "US", None, "JP"][user % 4]) for user in range(users - 10)]
     tables["users"] = pd.DataFrame(rows, columns=["user_id", "country"])
