@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 WIDTH = 100
 _STEP = 4
+_SHORT = 20  # a break before the next term would leave a very short line
 _QUOTED = re.compile(r"""--[^\n]*|/\*.*?\*/|(?P<quoted>'[^']*'|"[^"]*")""", re.DOTALL)
 _BREAK = "\ue000"  # a line break in a name or a text literal; private characters mean nothing
 _COMMENT = re.compile(r"\s*/\*\s*(.*?)\s*\*/")
@@ -28,7 +29,7 @@ _KEYWORDS = ("FROM", "WHERE", "GROUP", "ORDER", "LIMIT", "ROWS", "RANGE", "WHEN"
 _LOGICAL = (("OR",), ("AND",))
 _BREAKS = (_KEYWORDS, *_LOGICAL, ("||",), ("+", "-"), ("*", "/"), ("OVER",))
 _TOKENS = re.compile(
-    r"[(\[\])]|\b(?:CASE|END)\b|,|(?<!DISTINCT) (?:BETWEEN|AS|"
+    r"[(\[\])]|\bCASE\b(?: \w+(?= WHEN))?|\bEND\b|,|(?<!DISTINCT) (?:BETWEEN|AS|"
     + "|".join(re.escape(word) for words in _BREAKS for word in words)
     + ")(?= )"
 )
@@ -201,7 +202,7 @@ class _Places:
         places, depth, start, is_between = cls(), 0, 0, False
         for match in _TOKENS.finditer(_without_texts(text)):
             word = match[0].strip()
-            if word in _OPENING:
+            if word.startswith(_OPENING):
                 start, depth = match.end() if depth == 0 else start, depth + 1
             elif word in _CLOSING:
                 depth -= 1
@@ -246,7 +247,8 @@ def _broken(text: str, indent: int) -> list[str]:
         below = (_moved(_expression(part, indent + step), step) for part in others)
         return [*_expression(first, indent), *itertools.chain(*below)]
     for _, terms in splits:
-        if _fits(terms[0], indent) and all(_fits(term, indent + _STEP) for term in terms[1:]):
+        fit = _fits(terms[0], indent) and all(_fits(term, indent + _STEP) for term in terms[1:])
+        if fit or len(terms[0]) >= _SHORT:
             return _terms(terms, indent)
     if splits:
         return _terms(splits[0][1], indent)

@@ -82,6 +82,52 @@ def test_texts_stay_beside_names_with_apostrophes(length: int) -> None:
     assert sqlglot.parse_one("\n".join(lines), dialect="duckdb") == tree
 
 
+WEIGHED = "sum(CASE WHEN depth_of_an_item <= length_of_the_list THEN agreement - above END)"
+BEST = "max(whole_weight + ideal_depth * (agreement_of_the_list - agreement_of_the_ideal_list))"
+
+
+@pytest.mark.parametrize(
+    ("expression", "lines"),
+    [
+        (  # the brackets of a long term open where the term stands
+            f"3 * {WEIGHED} / nullif({BEST}, 0) - 1 AS value",
+            [
+                f"3 * {WEIGHED} / nullif(",
+                f"    {BEST}, 0",
+                ") - 1 AS value",
+            ],
+        ),
+        (  # a term that is short by itself does not stand on a line of its own
+            f"1 - {BEST} / nullif(total_weight, 0) AS value",
+            [f"1 - {BEST}", "    / nullif(total_weight, 0) AS value"],
+        ),
+        (
+            f"CASE position WHEN 1 THEN {WEIGHED} ELSE total_weight END AS value",
+            ["CASE position", "    WHEN 1", f"    THEN {WEIGHED}", "    ELSE total_weight",
+             "END AS value"],
+        ),
+        (  # AND belongs to BETWEEN
+            f"sum(number_of_other_items) OVER (PARTITION BY {', '.join(['user_identifier'] * 2)} "
+            "ORDER BY predicted ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - n AS value",
+            [
+                "sum(number_of_other_items) OVER (",
+                f"    PARTITION BY {', '.join(['user_identifier'] * 2)}",
+                "    ORDER BY predicted",
+                "    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+                ") - n AS value",
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_long_expressions_are_laid_out_by_their_structure(
+    expression: str, lines: list[str]
+) -> None:
+    tree = sqlglot.parse_one(f"SELECT {expression} FROM lists", dialect="duckdb")
+    text = tree.sql("duckdb", pretty=True, normalize_functions="lower")
+    assert laid_out(text) == ["SELECT", *("    " + line for line in lines), "FROM lists"]
+    assert sqlglot.parse_one("\n".join(laid_out(text)), dialect="duckdb") == tree
+
+
 def test_a_long_sum_is_broken_before_its_terms() -> None:
     lost = "CASE WHEN number_of_items > 0 THEN number_of_items * ln(number_of_items) ELSE 0 END"
     added = "(number_of_items + share) * ln(number_of_items + share)"

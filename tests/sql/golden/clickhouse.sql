@@ -25,8 +25,10 @@ WITH recommendations AS (
     -- one row per recommended item, with its rank in the list
     SELECT
         model, user_id, item_id,
-        CAST(ROW_NUMBER() OVER (PARTITION BY model, user_id ORDER BY score DESC, item_id)
-            AS Nullable(Int64)) AS rank
+        CAST(
+            ROW_NUMBER() OVER (PARTITION BY model, user_id ORDER BY score DESC, item_id)
+                AS Nullable(Int64)
+        ) AS rank
     FROM recommendations
 ), hits AS (
     -- one row per hit, numbered from the top of the list
@@ -45,18 +47,20 @@ WITH recommendations AS (
 ), ideal_lists AS (
     SELECT
         user_id, rank,
-        SUM(gain * (CAST(1 AS Nullable(Float64)) / log2(rank + 1)))
-            OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING
-            AND CURRENT ROW) AS ideal_gain
+        SUM(gain * (CAST(1 AS Nullable(Float64)) / log2(rank + 1))) OVER (
+            PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS ideal_gain
     FROM best_first
 ), hits_values AS (
     -- one row per user with hits
     SELECT
         model, hits.user_id AS user_id,
-        CAST(SUM(
-            (POWER(2, relevance - best_relevance) - POWER(2, -best_relevance))
-                * (CAST(1 AS Nullable(Float64)) / log2(hits.rank + 1))
-        ) AS Nullable(Float64)) / nullIf(MAX(ideal_gain), 0) AS ndcg_gain_exponential_at_10
+        CAST(
+            SUM(
+                (POWER(2, relevance - best_relevance) - POWER(2, -best_relevance))
+                    * (CAST(1 AS Nullable(Float64)) / log2(hits.rank + 1))
+            ) AS Nullable(Float64)
+        ) / nullIf(MAX(ideal_gain), 0) AS ndcg_gain_exponential_at_10
     FROM hits
     LEFT JOIN ideal_lists
         ON ideal_lists.rank = LEAST(10, n_relevant) AND ideal_lists.user_id = hits.user_id
@@ -82,9 +86,6 @@ WITH recommendations AS (
         COALESCE(CAST(country AS Nullable(String)), '(none)') AS slice, country AS position_1
     FROM per_user
     LEFT JOIN values_of_country USING (user_id)
-), slice_names AS (
-    -- one row per slice
-    SELECT MIN(position_1) AS position_1, slice FROM per_user_and_slice GROUP BY slice
 ), totals AS (
     -- one row per model and slice: mean, number and standard deviation of the per-user values
     SELECT
@@ -95,10 +96,11 @@ WITH recommendations AS (
             WHEN CAST(COUNT(ndcg_gain_exponential_at_10) AS Nullable(Int64)) > 1
             THEN stddevSampStable(ndcg_gain_exponential_at_10)
         END AS ndcg_gain_exponential_at_10_std
-    FROM models
-    CROSS JOIN slice_names
-    LEFT JOIN per_user_and_slice USING (model, slice)
+    FROM per_user_and_slice
     GROUP BY model, slice
+), slice_names AS (
+    -- one row per slice
+    SELECT MIN(position_1) AS position_1, slice FROM per_user_and_slice GROUP BY slice
 )
 -- the interval is value ± 1.9599639845400536 standard errors
 SELECT
@@ -107,10 +109,10 @@ SELECT
     ndcg_gain_exponential_at_10_std AS std,
     ndcg_gain_exponential_at_10_value
         - CAST(1.9599639845400536 AS Nullable(Float64)) * ndcg_gain_exponential_at_10_std
-        / nullIf(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_low,
+            / nullIf(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_low,
     ndcg_gain_exponential_at_10_value
         + CAST(1.9599639845400536 AS Nullable(Float64)) * ndcg_gain_exponential_at_10_std
-        / nullIf(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_high
+            / nullIf(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_high
 FROM totals
 LEFT JOIN slice_names USING (slice)
 ORDER BY model, position_1, slice

@@ -23,8 +23,10 @@ WITH recommendations AS (
     -- one row per recommended item, with its rank in the list
     SELECT
         model, user_id, item_id,
-        CAST(ROW_NUMBER() OVER (PARTITION BY model, user_id ORDER BY score DESC NULLS LAST, item_id)
-            AS BIGINT) AS rank
+        CAST(
+            ROW_NUMBER() OVER (PARTITION BY model, user_id ORDER BY score DESC NULLS LAST, item_id)
+                AS BIGINT
+        ) AS rank
     FROM recommendations
 ), hits AS (
     -- one row per hit, numbered from the top of the list
@@ -36,25 +38,29 @@ WITH recommendations AS (
     -- one row per user and relevant item, in the order of the best possible list
     SELECT
         relevant.user_id, POWER(2, relevance - best_relevance) - POWER(2, -best_relevance) AS gain,
-        CAST(ROW_NUMBER() OVER (PARTITION BY relevant.user_id ORDER BY relevance DESC NULLS LAST)
-            AS BIGINT) AS rank
+        CAST(
+            ROW_NUMBER() OVER (PARTITION BY relevant.user_id ORDER BY relevance DESC NULLS LAST)
+                AS BIGINT
+        ) AS rank
     FROM relevant
     INNER JOIN relevant_users ON relevant_users.user_id = relevant.user_id
 ), ideal_lists AS (
     SELECT
         user_id, rank,
-        SUM(gain * (CAST(1 AS DOUBLE PRECISION) / LOG2(rank + 1)))
-            OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING
-            AND CURRENT ROW) AS ideal_gain
+        SUM(gain * (CAST(1 AS DOUBLE PRECISION) / LOG2(rank + 1))) OVER (
+            PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS ideal_gain
     FROM best_first
 ), hits_values AS (
     -- one row per user with hits
     SELECT
         model, hits.user_id,
-        CAST(SUM(
-            (POWER(2, relevance - best_relevance) - POWER(2, -best_relevance))
-                * (CAST(1 AS DOUBLE PRECISION) / LOG2(hits.rank + 1))
-        ) AS DOUBLE PRECISION) / NULLIF(MAX(ideal_gain), 0) AS ndcg_gain_exponential_at_10
+        CAST(
+            SUM(
+                (POWER(2, relevance - best_relevance) - POWER(2, -best_relevance))
+                    * (CAST(1 AS DOUBLE PRECISION) / LOG2(hits.rank + 1))
+            ) AS DOUBLE PRECISION
+        ) / NULLIF(MAX(ideal_gain), 0) AS ndcg_gain_exponential_at_10
     FROM hits
     LEFT JOIN ideal_lists
         ON ideal_lists.rank = LEAST(10, n_relevant) AND ideal_lists.user_id = hits.user_id
@@ -80,21 +86,17 @@ WITH recommendations AS (
         country AS position_1
     FROM per_user
     LEFT JOIN values_of_country ON values_of_country.user_id = per_user.user_id
-), slice_names AS (
-    -- one row per slice
-    SELECT MIN(position_1) AS position_1, slice FROM per_user_and_slice GROUP BY slice
 ), totals AS (
     -- one row per model and slice: mean, number and standard deviation of the per-user values
     SELECT
-        models.model, slice_names.slice,
-        AVG(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_value,
+        model, slice, AVG(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_value,
         CAST(COUNT(ndcg_gain_exponential_at_10) AS BIGINT) AS ndcg_gain_exponential_at_10_n,
         STDDEV_SAMP(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_std
-    FROM models
-    CROSS JOIN slice_names
-    LEFT JOIN per_user_and_slice
-        ON per_user_and_slice.model = models.model AND per_user_and_slice.slice = slice_names.slice
-    GROUP BY models.model, slice_names.slice
+    FROM per_user_and_slice
+    GROUP BY model, slice
+), slice_names AS (
+    -- one row per slice
+    SELECT MIN(position_1) AS position_1, slice FROM per_user_and_slice GROUP BY slice
 )
 -- the interval is value ± 1.9599639845400536 standard errors
 SELECT
@@ -103,10 +105,10 @@ SELECT
     ndcg_gain_exponential_at_10_std AS std,
     ndcg_gain_exponential_at_10_value
         - CAST(1.9599639845400536 AS DOUBLE PRECISION) * ndcg_gain_exponential_at_10_std
-        / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_low,
+            / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_low,
     ndcg_gain_exponential_at_10_value
         + CAST(1.9599639845400536 AS DOUBLE PRECISION) * ndcg_gain_exponential_at_10_std
-        / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_high
+            / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_high
 FROM totals
 LEFT JOIN slice_names ON slice_names.slice = totals.slice
 ORDER BY model, position_1, totals.slice;

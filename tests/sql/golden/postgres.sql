@@ -44,24 +44,33 @@ WITH recommendations AS (
 ), ideal_lists AS (
     SELECT
         user_id, rank,
-        SUM(gain
-            * (CAST(1 AS DOUBLE PRECISION)
-            / (LN(NULLIF(CAST(rank + 1 AS DOUBLE PRECISION), 0))
-            / LN(CAST(2 AS DOUBLE PRECISION)))))
-            OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING
-            AND CURRENT ROW) AS ideal_gain
+        SUM(
+            gain * (
+                CAST(1 AS DOUBLE PRECISION) / (
+                    LN(NULLIF(CAST(rank + 1 AS DOUBLE PRECISION), 0))
+                        / LN(CAST(2 AS DOUBLE PRECISION))
+                )
+            )
+        ) OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+            AS ideal_gain
     FROM best_first
 ), hits_values AS (
     -- one row per user with hits
     SELECT
         model, hits.user_id,
-        CAST(SUM(
-            (POWER(2, GREATEST(relevance - best_relevance, -1000))
-                - POWER(2, GREATEST(-best_relevance, -1000)))
-                * (CAST(1 AS DOUBLE PRECISION)
-                / (LN(NULLIF(CAST(hits.rank + 1 AS DOUBLE PRECISION), 0))
-                / LN(CAST(2 AS DOUBLE PRECISION))))
-        ) AS DOUBLE PRECISION) / NULLIF(MAX(ideal_gain), 0) AS ndcg_gain_exponential_at_10
+        CAST(
+            SUM(
+                (
+                    POWER(2, GREATEST(relevance - best_relevance, -1000))
+                        - POWER(2, GREATEST(-best_relevance, -1000))
+                ) * (
+                    CAST(1 AS DOUBLE PRECISION) / (
+                        LN(NULLIF(CAST(hits.rank + 1 AS DOUBLE PRECISION), 0))
+                            / LN(CAST(2 AS DOUBLE PRECISION))
+                    )
+                )
+            ) AS DOUBLE PRECISION
+        ) / NULLIF(MAX(ideal_gain), 0) AS ndcg_gain_exponential_at_10
     FROM hits
     LEFT JOIN ideal_lists
         ON ideal_lists.rank = LEAST(10, n_relevant) AND ideal_lists.user_id = hits.user_id
@@ -87,19 +96,17 @@ WITH recommendations AS (
         country AS position_1
     FROM per_user
     LEFT JOIN values_of_country USING (user_id)
-), slice_names AS (
-    -- one row per slice
-    SELECT MIN(position_1) AS position_1, slice FROM per_user_and_slice GROUP BY slice
 ), totals AS (
     -- one row per model and slice: mean, number and standard deviation of the per-user values
     SELECT
         model, slice, AVG(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_value,
         COUNT(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_n,
         STDDEV_SAMP(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_std
-    FROM models
-    CROSS JOIN slice_names
-    LEFT JOIN per_user_and_slice USING (model, slice)
+    FROM per_user_and_slice
     GROUP BY model, slice
+), slice_names AS (
+    -- one row per slice
+    SELECT MIN(position_1) AS position_1, slice FROM per_user_and_slice GROUP BY slice
 )
 -- the interval is value ± 1.9599639845400536 standard errors
 SELECT
@@ -108,10 +115,10 @@ SELECT
     ndcg_gain_exponential_at_10_std AS std,
     ndcg_gain_exponential_at_10_value
         - CAST(1.9599639845400536 AS DOUBLE PRECISION) * ndcg_gain_exponential_at_10_std
-        / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_low,
+            / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_low,
     ndcg_gain_exponential_at_10_value
         + CAST(1.9599639845400536 AS DOUBLE PRECISION) * ndcg_gain_exponential_at_10_std
-        / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_high
+            / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_high
 FROM totals
 LEFT JOIN slice_names USING (slice)
 ORDER BY model, position_1, slice;

@@ -42,18 +42,20 @@ WITH recommendations AS (
 ), ideal_lists AS (
     SELECT
         user_id, rank,
-        SUM(gain * (CAST(1 AS DOUBLE) / LOG(2, rank + 1)))
-            OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING
-            AND CURRENT ROW) AS ideal_gain
+        SUM(gain * (CAST(1 AS DOUBLE) / LOG(2, rank + 1))) OVER (
+            PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS ideal_gain
     FROM best_first
 ), hits_values AS (
     -- one row per user with hits
     SELECT
         model, hits.user_id,
-        CAST(SUM(
-            (POWER(2, relevance - best_relevance) - POWER(2, -best_relevance))
-                * (CAST(1 AS DOUBLE) / LOG(2, hits.rank + 1))
-        ) AS DOUBLE) / NULLIF(MAX(ideal_gain), 0) AS ndcg_gain_exponential_at_10
+        CAST(
+            SUM(
+                (POWER(2, relevance - best_relevance) - POWER(2, -best_relevance))
+                    * (CAST(1 AS DOUBLE) / LOG(2, hits.rank + 1))
+            ) AS DOUBLE
+        ) / NULLIF(MAX(ideal_gain), 0) AS ndcg_gain_exponential_at_10
     FROM hits
     LEFT JOIN ideal_lists
         ON ideal_lists.rank = LEAST_IGNORE_NULLS(10, n_relevant)
@@ -80,19 +82,17 @@ WITH recommendations AS (
         country AS position_1
     FROM per_user
     LEFT JOIN values_of_country USING (user_id)
-), slice_names AS (
-    -- one row per slice
-    SELECT MIN(position_1) AS position_1, slice FROM per_user_and_slice GROUP BY slice
 ), totals AS (
     -- one row per model and slice: mean, number and standard deviation of the per-user values
     SELECT
         model, slice, AVG(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_value,
         COUNT(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_n,
         STDDEV_SAMP(ndcg_gain_exponential_at_10) AS ndcg_gain_exponential_at_10_std
-    FROM models
-    CROSS JOIN slice_names
-    LEFT JOIN per_user_and_slice USING (model, slice)
+    FROM per_user_and_slice
     GROUP BY model, slice
+), slice_names AS (
+    -- one row per slice
+    SELECT MIN(position_1) AS position_1, slice FROM per_user_and_slice GROUP BY slice
 )
 -- the interval is value ± 1.9599639845400536 standard errors
 SELECT
@@ -101,10 +101,10 @@ SELECT
     ndcg_gain_exponential_at_10_std AS std,
     ndcg_gain_exponential_at_10_value
         - CAST(1.9599639845400536 AS DOUBLE) * ndcg_gain_exponential_at_10_std
-        / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_low,
+            / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_low,
     ndcg_gain_exponential_at_10_value
         + CAST(1.9599639845400536 AS DOUBLE) * ndcg_gain_exponential_at_10_std
-        / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_high
+            / NULLIF(SQRT(ndcg_gain_exponential_at_10_n), 0) AS ci_high
 FROM totals
 LEFT JOIN slice_names USING (slice)
 ORDER BY model, position_1, slice;

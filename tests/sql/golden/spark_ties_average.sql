@@ -97,21 +97,21 @@ SELECT
         WHEN 1
         THEN totals.ndcg_ties_average_at_10_value
             - CAST(1.9599639845400536 AS DOUBLE) * totals.ndcg_ties_average_at_10_std
-            / NULLIF(SQRT(totals.n), 0)
+                / NULLIF(SQRT(totals.n), 0)
         WHEN 2
         THEN totals.recall_ties_average_at_10_value
             - CAST(1.9599639845400536 AS DOUBLE) * totals.recall_ties_average_at_10_std
-            / NULLIF(SQRT(totals.n), 0)
+                / NULLIF(SQRT(totals.n), 0)
     END AS ci_low,
     CASE position
         WHEN 1
         THEN totals.ndcg_ties_average_at_10_value
             + CAST(1.9599639845400536 AS DOUBLE) * totals.ndcg_ties_average_at_10_std
-            / NULLIF(SQRT(totals.n), 0)
+                / NULLIF(SQRT(totals.n), 0)
         WHEN 2
         THEN totals.recall_ties_average_at_10_value
             + CAST(1.9599639845400536 AS DOUBLE) * totals.recall_ties_average_at_10_std
-            / NULLIF(SQRT(totals.n), 0)
+                / NULLIF(SQRT(totals.n), 0)
     END AS ci_high
 FROM totals
 CROSS JOIN VALUES

@@ -23,7 +23,9 @@ WITH recommendations AS (
         model, user_id, item_id,
         ROW_NUMBER() OVER (
             PARTITION BY model, user_id
-            ORDER BY score DESC, CASE WHEN relevance IS NULL THEN 0 ELSE 1 END NULLS LAST, relevance NULLS LAST, item_id NULLS LAST
+            ORDER BY score DESC, CASE
+                WHEN relevance IS NULL THEN 0 ELSE 1
+            END NULLS LAST, relevance NULLS LAST, item_id NULLS LAST
         ) AS rank
     FROM recommendations
     LEFT JOIN relevant USING (user_id, item_id)
@@ -54,8 +56,9 @@ WITH recommendations AS (
         model, user_id,
         CAST(SUM(CAST(1 AS DOUBLE) / LOG(2, hits.rank + 1)) AS DOUBLE) / MAX(ideal_gain)
             AS ndcg_ties_worst_at_10,
-        CAST(SUM(CASE WHEN hits.rank <= 5 THEN CAST(hit_number AS DOUBLE) / hits.rank END)
-            AS DOUBLE) / LEAST(5, MAX(n_relevant)) AS map_ties_worst_at_5
+        CAST(
+            SUM(CASE WHEN hits.rank <= 5 THEN CAST(hit_number AS DOUBLE) / hits.rank END) AS DOUBLE
+        ) / LEAST(5, MAX(n_relevant)) AS map_ties_worst_at_5
     FROM hits
     LEFT JOIN positions ON positions.rank = LEAST(10, n_relevant)
     GROUP BY model, user_id
@@ -91,21 +94,21 @@ SELECT
         WHEN 1
         THEN totals.ndcg_ties_worst_at_10_value
             - CAST(1.9599639845400536 AS DOUBLE) * totals.ndcg_ties_worst_at_10_std
-            / NULLIF(SQRT(totals.n), 0)
+                / NULLIF(SQRT(totals.n), 0)
         WHEN 2
         THEN totals.map_ties_worst_at_5_value
             - CAST(1.9599639845400536 AS DOUBLE) * totals.map_ties_worst_at_5_std
-            / NULLIF(SQRT(totals.n), 0)
+                / NULLIF(SQRT(totals.n), 0)
     END AS ci_low,
     CASE position
         WHEN 1
         THEN totals.ndcg_ties_worst_at_10_value
             + CAST(1.9599639845400536 AS DOUBLE) * totals.ndcg_ties_worst_at_10_std
-            / NULLIF(SQRT(totals.n), 0)
+                / NULLIF(SQRT(totals.n), 0)
         WHEN 2
         THEN totals.map_ties_worst_at_5_value
             + CAST(1.9599639845400536 AS DOUBLE) * totals.map_ties_worst_at_5_std
-            / NULLIF(SQRT(totals.n), 0)
+                / NULLIF(SQRT(totals.n), 0)
     END AS ci_high
 FROM totals
 CROSS JOIN VALUES

@@ -44,9 +44,9 @@ WITH recommendations AS (
 ), ideal_lists AS (
     SELECT
         user_id, rank,
-        sum(gain * (1 / log2(rank + 1)))
-            OVER (PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING
-            AND CURRENT ROW) AS ideal_gain
+        sum(gain * (1 / log2(rank + 1))) OVER (
+            PARTITION BY user_id ORDER BY rank ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS ideal_gain
     FROM best_first
 ), hits_values AS (
     -- one row per user with hits
@@ -130,7 +130,7 @@ WITH recommendations AS (
     -- one row per model and recommended item, with its best rank in any list
     SELECT model, item_id, min(rank) AS best_rank FROM ranked_by_user GROUP BY model, item_id
 ), exposure_values AS (
-    -- one row per run with exposure
+    -- one row per model with exposure
     SELECT model, count(*) / (SELECT count(*) FROM catalogue) AS coverage_at_10
     FROM exposure
     INNER JOIN catalogue USING (item_id)
@@ -149,10 +149,10 @@ WITH recommendations AS (
         ndcg_gain_exponential_at_10_std AS std,
         ndcg_gain_exponential_at_10_value
             - 1.9599639845400536 * ndcg_gain_exponential_at_10_std
-            / sqrt(ndcg_gain_exponential_at_10_n) AS ci_low,
+                / sqrt(ndcg_gain_exponential_at_10_n) AS ci_low,
         ndcg_gain_exponential_at_10_value
             + 1.9599639845400536 * ndcg_gain_exponential_at_10_std
-            / sqrt(ndcg_gain_exponential_at_10_n) AS ci_high
+                / sqrt(ndcg_gain_exponential_at_10_n) AS ci_high
     FROM totals
     UNION ALL
     SELECT

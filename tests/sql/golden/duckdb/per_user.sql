@@ -36,13 +36,12 @@ WITH recommendations AS (
             CASE
                 WHEN (
                     upper_item.predicted > lower_item.predicted
-                ) = (upper_item.relevance > lower_item.relevance
-                )
+                ) = (upper_item.relevance > lower_item.relevance)
                 THEN 1
                 ELSE -1
             END * CASE
                 WHEN upper_item.predicted <> lower_item.predicted
-                AND upper_item.relevance <> lower_item.relevance
+                    AND upper_item.relevance <> lower_item.relevance
                 THEN 1
                 ELSE 0
             END
@@ -78,6 +77,7 @@ WITH recommendations AS (
     -- one row per user and item of the history
     SELECT DISTINCT user_id, item_id FROM shop.history
 ), users AS (
+    -- one row per user of the history
     SELECT DISTINCT user_id FROM seen
 ), history_users AS (
     -- one row: the number of users in the history
