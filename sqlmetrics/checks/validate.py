@@ -24,6 +24,7 @@ from sqlmetrics.errors import (
 from sqlmetrics.metrics.front_matter import Check
 from sqlmetrics.metrics.spec import Value, value_text
 from sqlmetrics.plan.audit import READ_AS_INTERACTIONS
+from sqlmetrics.plan.audit import TABLE as AUDIT
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.request import Audited, Reads, Sliced
@@ -31,13 +32,17 @@ from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.tables.models import pattern_of_models
-from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
+from sqlmetrics.tables.schema import Source, Table
 from sqlmetrics.texts.messages import TABLES, Argument, Command, Message, filled, give, set_to
 from sqlmetrics.texts.wording import listed
 
 # for each table, the check that counts the rows that its other checks look for
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
 EMPTY = "empty_table"  # the check for tables without rows
+_TRUST = Message(
+    ". If an empty overlap is correct, add ", Argument("trust_input", True),
+    ", which skips all checks of rows",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -208,11 +213,11 @@ class Rules:
                 found[check.implied_by] = is_shown
             return found.get(check.implied_by, False)
 
-        for table in read:
-            if table in TOTALS:
+        for table in self.planner.tables:  # also those that the nodes do not read
+            if table in TOTALS and table in read:
                 yield from self._totals(given, table)
             else:
-                yield from self._not_empty(given, ATTRIBUTES.get(table, (table,))[0])
+                yield from self._not_empty(given, table)
         if set(TOTALS) <= set(read):
             users = self.planner.catalog.checks["common_users"]
             common = self.planner.check(users, values)
@@ -283,7 +288,8 @@ class Rules:
         plan = self.planner.some_row(table, values)
         if plan.root.key not in self.passed and not self.records(plan):
             settings = self.planner.inputs.removed_by(table, values)
-            yield _all_removed(table, "", settings) if settings else _empty(table, "", "")
+            remedy = "" if table in TOTALS else "omit it, or give a table with rows"
+            yield _all_removed(table, "", settings) if settings else _empty(table, "", remedy)
         self.passed.add(plan.root.key)
 
     def _some_left(self, values: Mapping[str, Value], table: str) -> Iterator[Finding]:
@@ -459,6 +465,8 @@ def finding_of(
         "or_models": f" or the column {' or '.join(models)}"
         if (models := planner.keys.models)
         else "",
+        # trust_input also skips the checks that pair the labels of an audit
+        "or_trust": "" if any(t.name == AUDIT for t in planner.tables.values()) else _TRUST,
     }
     if table in planner.tables:
         found = planner.tables[table].sources[0].find(column)

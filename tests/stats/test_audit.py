@@ -229,6 +229,16 @@ def test_audits_that_are_refused(name: str) -> None:
     assert [word for word in words if word not in str(caught.value)] == []
 
 
+def test_an_audit_without_a_common_item_offers_no_trust() -> None:
+    """`trust_input` would also skip the checks that pair the labels of both kinds."""
+    labels, others = rows([1.0] * 20), rows([1.0] * 12, item=9)
+    for truth, given in ((labels, others), (others, labels[:12]), (others, None)):
+        evaluator = Evaluator(lists(20), truth, **({} if given is None else {"audit": given}))
+        with evaluator, pytest.raises(DataError, match="none of the recommended") as caught:
+            evaluator.evaluate("ndcg@1")
+        assert ("trust_input" in str(caught.value)) == (given is None)
+
+
 @pytest.mark.parametrize(
     ("audit", "metric", "settings"),
     [
