@@ -166,7 +166,8 @@ class Rules:
                 "only",
                 Message(
                     "include users without a relevant item with ",
-                    set_to("audience", "recommended"), ", or remove these users from both tables",
+                    set_to("audience", "judged"),
+                    ", add the missing labels, or remove these users from both tables",
                 ),
             ),
         ):  # fmt: skip
