@@ -183,9 +183,11 @@ def _session(events: Any, given: Mapping[str, Any]) -> Iterator[Session]:
 
 def _checked(session: Session, events: Events, rule: Rule) -> dict[str, Any]:
     """Return the number of events, and their first and last moment."""
-    if rule.has_time:
-        check_time(events)
     reads: dict[str, Node] = {"events": events.node}
+    if rule.has_time:
+        is_text = bool(events.type_of_time) and not events.has_time
+        text_time = Plan(events.query("text_time", reads=reads)) if is_text else None
+        check_time(events, session.engine.records(text_time) if text_time else ())
     numeric = is_number(events.type_of_time)
     bad = session.engine.records(
         Plan(events.query("unusable", reads=reads, has_time=rule.has_time, is_number=numeric))
