@@ -95,8 +95,19 @@ class Finding:
         return Message(f"{self.where or self.table}: ", self.found)
 
 
+class OfTables:
+    """Checks of the tables of a planner, which an engine runs."""
+
+    engine: Engine
+    planner: Planner
+
+    def records(self, plan: Plan) -> list[dict[str, Any]]:
+        """Run the query of a check."""
+        return self.engine.records(physical(self.planner, plan, self.engine))
+
+
 @dataclass(frozen=True)
-class Rules:
+class Rules(OfTables):
     """Checks the tables of results, by each rule once.
 
     Attributes:
@@ -320,10 +331,6 @@ class Rules:
             shown = ", ".join(" ".join(map(repr, user)) for user in users)
             texts.append(f"{table}s has {shown}, …")
         return "; ".join(texts)
-
-    def records(self, plan: Plan) -> list[dict[str, Any]]:
-        """Run the query of a check."""
-        return self.engine.records(physical(self.planner, plan, self.engine))
 
     def _new_records(self, plan: Plan) -> list[dict[str, Any]]:
         """Run the query of a check unless it has passed, and note whether it passes."""
