@@ -31,6 +31,7 @@ from sqlmetrics.plan.request import Audited, Reads, Sliced
 from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.tables.csv_quotes import check_lines
 from sqlmetrics.tables.models import pattern_of_models
 from sqlmetrics.tables.schema import Source, Table
 from sqlmetrics.texts.messages import TABLES, Argument, Command, Message, filled, give, set_to
@@ -267,6 +268,10 @@ class Rules(OfTables):
         try:
             counts = self.records(plan)[0]
         except UnreadableError as error:
+            for source in given.sources:
+                if source.format.startswith("trec"):
+                    shown = [*map(self.engine.shown, source.files)]
+                    check_lines(table, source.files, shown, None, error)
             files = listed(dict.fromkeys(source.label for source in given.sources))
             raise DataError(
                 f"{table}: {files} cannot be read: {error.reason}", table=table

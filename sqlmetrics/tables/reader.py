@@ -389,7 +389,7 @@ class TableReader:
             problem = f"{where}: {relation.label} has lists of users ({type_name})"
             raise DataError(problem, table=table, column=name, remedy=other)
         if name in (*self.user_keys, "item_id", ROUND) and re.match(
-            r"(STRUCT|MAP|UNION|.*\])", inner
+            r"(STRUCT|MAP|UNION|INTERVAL|.*\])", inner
         ):
             if _has_no_rows(relation):
                 raise _one_object(table, relation)

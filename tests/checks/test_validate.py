@@ -188,6 +188,9 @@ DATA_ERRORS: list[Case] = [
      ["recommendations", "user_id", "STRUCT"]),
     ("lists of lists", lambda _: evaluate(pa.table({"user_id": [1], "item_id": [[[1]]]})),
      ["recommendations", "item_id", "cannot be an id"]),
+    ("spans of time as users",  # which come back as DateOffset
+     lambda _: evaluate(R.assign(user_id=pd.to_timedelta(R["user_id"], unit="h"))),
+     ["recommendations, column user_id", "INTERVAL, which cannot be an id"]),
     ("lists of items in the cells of the truth",
      lambda _: evaluate(R.astype({"item_id": str}), I.assign(item_id=["10|11", "12"])),
      ["interactions, column item_id", "1 of 1 ids with a separator is a list of ids of other rows",
