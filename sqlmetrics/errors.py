@@ -232,7 +232,13 @@ def check_choice(argument: str, chosen: object, known: Sequence[str]) -> None:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean 'x' or 'y'?` with the names closest to `name`, or an empty text.
+    """Return `; did you mean 'x' or 'y'?` with the names closest to `name`, or an empty text."""
+    close = close_names(name, known)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def close_names(name: str, known: Iterable[str]) -> list[str]:
+    """Return the names closest to `name`, at most three, the closest first.
 
     First come slips, such as the same letters in another order, then what a name abbreviates, such
     as recommendations for recs.
@@ -245,9 +251,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     slips = [option for option in close if sorted(option) == letters]
     slips += difflib.get_close_matches(wanted, close, cutoff=0.8)
     close = list(dict.fromkeys([*slips, *long_forms(wanted, lowered), *close]))[:3]
-    if not close:
-        return ""
-    return "; did you mean " + " or ".join(repr(lowered[match]) for match in close) + "?"
+    return [lowered[match] for match in close]
 
 
 def long_forms(name: str, known: Iterable[str]) -> list[str]:

@@ -389,7 +389,7 @@ class Evaluator(OnSession):
         Raises:
             UsageError: see `evaluate`; or no table was given, or `trust_input` is set.
         """
-        return frame_of(self.findings(metrics, k, **options))
+        return frame_of(looking.findings(self._session, metrics, k, **options))
 
     @public
     def findings(self, metrics: Metrics = None, k: Cutoffs = None, **options: Any) -> list[Finding]:

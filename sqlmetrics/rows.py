@@ -71,8 +71,25 @@ class Rows:
             NUMBER if is_float_dtype(dtype) else COUNT if is_numeric_dtype(dtype) else TEXT
             for dtype in frame.dtypes
         ]
+        frame = without_bytes(frame)
         plain = frame.astype(object).where(frame.notna(), None)
         return cls(list(frame.columns), kinds, list(plain.itertuples(index=False, name=None)))
+
+
+def without_bytes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose bytes, ids of the type BLOB, are the texts that DuckDB casts them to."""
+
+    def text(value: Any) -> Any:
+        if not isinstance(value, bytes):
+            return value
+        plain = (chr(one) if 32 <= one < 127 and one not in b"\\\"'" else None for one in value)
+        return "".join(
+            character or f"\\x{one:02X}" for character, one in zip(plain, value, strict=True)
+        )
+
+    objects = frame.select_dtypes("object").columns
+    blobs = [name for name in objects if isinstance(next(iter(frame[name].dropna()), 0), bytes)]
+    return frame.assign(**{str(name): frame[name].map(text) for name in blobs}) if blobs else frame
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:

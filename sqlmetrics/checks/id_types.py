@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError
+from sqlmetrics.sql.dialects import NATIVE
+from sqlmetrics.sql.query_graph import parse
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
+from sqlmetrics.sql.transpile import printed
 from sqlmetrics.tables.schema import NO_TYPE, ROUND, UNKNOWN, ZONED, Table, of_row, type_family
 from sqlmetrics.texts.messages import Message, sentences
 from sqlmetrics.texts.wording import by_number
@@ -80,7 +83,7 @@ def _different(
     if "text" in held:  # every id can be text
         converted, type_name = (right, theirs) if held["text"][0] is left else (left, ours)
         name = _source_of(converted, column)
-        in_sql = _cast(_at_utc(identifier(name), type_name), "VARCHAR")
+        in_sql = _cast(_at_utc(identifier(name), type_name, engine.dialect), "VARCHAR")
         if type_name == "BLOB":
             in_sql = f"decode({identifier(name)})"
         # for other types, such as BOOLEAN, pandas writes other texts than SQL
@@ -88,12 +91,13 @@ def _different(
             "integer": f"frame.astype({{{name!r}: str}}) in pandas or ",
             "BLOB": f"frame[{name!r}].str.decode('utf-8') in pandas or ",
         }.get(type_family(type_name), "")
-        how = f"for example with {in_pandas}{in_sql} in SQL"
+        how = f"for example with {in_pandas}{_spelled(engine, in_sql)} in SQL"
     elif ours in _TIMES and theirs in _TIMES:
         (converted, coarse), (_, fine) = sorted(
             ((left, ours), (right, theirs)), key=lambda held: _TIMES.index(held[1])
         )
-        how = f"for example with {_as_finer(_source_of(converted, column), coarse, fine)} in SQL"
+        finer = _as_finer(_source_of(converted, column), coarse, fine, engine.dialect)
+        how = f"for example with {_spelled(engine, finer)} in SQL"
         if (coarse in ZONED) != (fine in ZONED):
             how += ", with the time zone of the ids without a time zone"
     else:
@@ -139,7 +143,7 @@ def _of_fractions(
         kinds = "text"
         in_pandas += f".astype({{{name!r}: str}})"
         in_sql = _cast(in_sql, "VARCHAR")
-    ways = [f"{in_sql} in SQL"]
+    ways = [f"{_spelled(engine, in_sql)} in SQL"]
     if n_digits <= _DIGITS_OF_BIGINT:
         ways.insert(0, f"{in_pandas} in pandas")
     return DataError(
@@ -151,19 +155,34 @@ def _of_fractions(
     )
 
 
-def _as_finer(name: str, coarse: str, fine: str) -> str:
+def _as_finer(name: str, coarse: str, fine: str, dialect: str) -> str:
     """Return the conversion of times to a type at least as precise, in any zone of the session."""
     if (coarse in ZONED) == (fine in ZONED):
         return _cast(identifier(name), fine)
     if coarse in ZONED:
-        return _cast(_at_utc(identifier(name), coarse), fine)
+        return _cast(_at_utc(identifier(name), coarse, dialect), fine)
     plain = identifier(name) if coarse == ZONED[fine] else _cast(identifier(name), ZONED[fine])
+    if dialect == "spark":  # which has no AT TIME ZONE
+        in_zone = f"convert_timezone('UTC', current_timezone(), {_cast(plain, 'TIMESTAMP')})"
+        return _cast(in_zone, "TIMESTAMP_LTZ")
     return f"{plain} AT TIME ZONE 'UTC'"
 
 
-def _at_utc(expression: str, type_name: str) -> str:
+def _spelled(engine: Engine, expression: str) -> str:
+    """Return an expression in DuckDB's SQL in that of the engine."""
+    if engine.dialect == NATIVE:
+        return expression
+    tree = parse(f"SELECT {expression}", "a remedy")
+    return printed(tree, engine.dialect, pretty=False, is_input=True).removeprefix("SELECT ")
+
+
+def _at_utc(expression: str, type_name: str, dialect: str) -> str:
     """Return times with a time zone as those in UTC; other expressions are returned unchanged."""
-    return f"{expression} AT TIME ZONE 'UTC'" if type_name in ZONED else expression
+    if type_name not in ZONED:
+        return expression
+    if dialect == NATIVE:
+        return f"{expression} AT TIME ZONE 'UTC'"
+    return f"make_timestamp(epoch_us({expression}))"  # as queries convert them
 
 
 def _cast(expression: str, type_name: str) -> str:

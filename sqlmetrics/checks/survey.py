@@ -12,14 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlmetrics.checks.bounds import bounds_of
-from sqlmetrics.checks.validate import Finding, Rules, finding_of
+from sqlmetrics.checks.validate import Finding, OfTables, Rules, finding_of
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.errors import DataError, SqlmetricsError, TemplateError
 from sqlmetrics.metrics.definitions import Definitions
 from sqlmetrics.metrics.front_matter import LEVELS, Check
 from sqlmetrics.metrics.requests import MetricCall, MetricRequest, cutoff_context
 from sqlmetrics.metrics.spec import Value, unique
-from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner
 from sqlmetrics.rows import COUNT, TEXT, Rows
 from sqlmetrics.sql.query_graph import Node, Plan, Query, new_name
@@ -38,7 +37,7 @@ _KINDS = [COUNT if name == "n" else TEXT for name in COLUMNS]
 
 
 @dataclass
-class Survey:
+class Survey(OfTables):
     """Runs the checks of the given tables; queries run only once.
 
     Attributes:
@@ -112,10 +111,6 @@ class Survey:
             )
             for order in orders or [tuple(values[name] for name in _OF_ORDER)]:
                 yield {**values, **dict(zip(_OF_ORDER, order, strict=True))}
-
-    def records(self, plan: Plan) -> list[Row]:
-        """Run the query of a check."""
-        return self.engine.records(physical(self.planner, plan, self.engine))
 
     def _note_empty(self, checks: Iterable[tuple[Check, Sequence[str], Mapping[str, Any]]]) -> None:
         """Find the checks without a finding, usually nearly all, by one statement."""

@@ -24,20 +24,26 @@ from sqlmetrics.errors import (
 from sqlmetrics.metrics.front_matter import Check
 from sqlmetrics.metrics.spec import Value, value_text
 from sqlmetrics.plan.audit import READ_AS_INTERACTIONS
+from sqlmetrics.plan.audit import TABLE as AUDIT
 from sqlmetrics.plan.physical import physical
 from sqlmetrics.plan.planner import Planner, as_given
 from sqlmetrics.plan.request import Audited, Reads, Sliced
 from sqlmetrics.plan.slices import Attribute
 from sqlmetrics.sql.query_graph import Node, Plan, Query
 from sqlmetrics.sql.quoting import identifier
+from sqlmetrics.tables.csv_quotes import check_lines
 from sqlmetrics.tables.models import pattern_of_models
-from sqlmetrics.tables.schema import ATTRIBUTES, Source, Table
+from sqlmetrics.tables.schema import Source, Table
 from sqlmetrics.texts.messages import TABLES, Argument, Command, Message, filled, give, set_to
 from sqlmetrics.texts.wording import listed
 
 # for each table, the check that counts the rows that its other checks look for
 TOTALS = {"recommendations": "recommendation_totals", "interactions": "interaction_totals"}
 EMPTY = "empty_table"  # the check for tables without rows
+_TRUST = Message(
+    ". If an empty overlap is correct, add ", Argument("trust_input", True),
+    ", which skips all checks of rows",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -90,8 +96,19 @@ class Finding:
         return Message(f"{self.where or self.table}: ", self.found)
 
 
+class OfTables:
+    """Checks of the tables of a planner, which an engine runs."""
+
+    engine: Engine
+    planner: Planner
+
+    def records(self, plan: Plan) -> list[dict[str, Any]]:
+        """Run the query of a check."""
+        return self.engine.records(physical(self.planner, plan, self.engine))
+
+
 @dataclass(frozen=True)
-class Rules:
+class Rules(OfTables):
     """Checks the tables of results, by each rule once.
 
     Attributes:
@@ -161,7 +178,8 @@ class Rules:
                 "only",
                 Message(
                     "include users without a relevant item with ",
-                    set_to("audience", "recommended"), ", or remove these users from both tables",
+                    set_to("audience", "judged"),
+                    ", add the missing labels, or remove these users from both tables",
                 ),
             ),
         ):  # fmt: skip
@@ -208,11 +226,11 @@ class Rules:
                 found[check.implied_by] = is_shown
             return found.get(check.implied_by, False)
 
-        for table in read:
-            if table in TOTALS:
+        for table in self.planner.tables:  # also those that the nodes do not read
+            if table in TOTALS and table in read:
                 yield from self._totals(given, table)
             else:
-                yield from self._not_empty(given, ATTRIBUTES.get(table, (table,))[0])
+                yield from self._not_empty(given, table)
         if set(TOTALS) <= set(read):
             users = self.planner.catalog.checks["common_users"]
             common = self.planner.check(users, values)
@@ -250,6 +268,10 @@ class Rules:
         try:
             counts = self.records(plan)[0]
         except UnreadableError as error:
+            for source in given.sources:
+                if source.format.startswith("trec"):
+                    shown = [*map(self.engine.shown, source.files)]
+                    check_lines(table, source.files, shown, None, error)
             files = listed(dict.fromkeys(source.label for source in given.sources))
             raise DataError(
                 f"{table}: {files} cannot be read: {error.reason}", table=table
@@ -283,7 +305,8 @@ class Rules:
         plan = self.planner.some_row(table, values)
         if plan.root.key not in self.passed and not self.records(plan):
             settings = self.planner.inputs.removed_by(table, values)
-            yield _all_removed(table, "", settings) if settings else _empty(table, "", "")
+            remedy = "" if table in TOTALS else "omit it, or give a table with rows"
+            yield _all_removed(table, "", settings) if settings else _empty(table, "", remedy)
         self.passed.add(plan.root.key)
 
     def _some_left(self, values: Mapping[str, Value], table: str) -> Iterator[Finding]:
@@ -313,10 +336,6 @@ class Rules:
             shown = ", ".join(" ".join(map(repr, user)) for user in users)
             texts.append(f"{table}s has {shown}, …")
         return "; ".join(texts)
-
-    def records(self, plan: Plan) -> list[dict[str, Any]]:
-        """Run the query of a check."""
-        return self.engine.records(physical(self.planner, plan, self.engine))
 
     def _new_records(self, plan: Plan) -> list[dict[str, Any]]:
         """Run the query of a check unless it has passed, and note whether it passes."""
@@ -459,6 +478,8 @@ def finding_of(
         "or_models": f" or the column {' or '.join(models)}"
         if (models := planner.keys.models)
         else "",
+        # trust_input also skips the checks that pair the labels of an audit
+        "or_trust": "" if any(t.name == AUDIT for t in planner.tables.values()) else _TRUST,
     }
     if table in planner.tables:
         found = planner.tables[table].sources[0].find(column)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 from sqlmetrics.cli import markdown, paper
 from sqlmetrics.cli.tables import Marks, is_missing, table_text, texts_of
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.rows import Rows
+from sqlmetrics.rows import Rows, without_bytes
 from sqlmetrics.stats.leaderboard import further_columns
 from sqlmetrics.texts.terminal import one_line, visible_json
 from sqlmetrics.texts.wording import rounded
@@ -160,7 +160,9 @@ def _csv(result: Result, digits: int | None) -> str:
     def written(end: str) -> str:
         if not isinstance(result, Rows):
             places = None if digits is None else f"%.{digits}f"
-            return str(result.to_csv(index=False, float_format=places, lineterminator=end))
+            return str(
+                without_bytes(result).to_csv(index=False, float_format=places, lineterminator=end)
+            )
         text = io.StringIO()
         writer = csv.writer(text, lineterminator=end)
         writer.writerow(result.names)

@@ -282,7 +282,8 @@ class Maker:
             sql = f"SELECT n_common\nFROM (\n  {inner}\n) AS counted\nWHERE n_common = 0"
             return DataTest(name, finds, f"/* {finds} */\n{sql}")
         finds = f"{check.table}: {check.title}"
-        known = Unfilled(models_in_files="", or_models="")  # models read tables, not files
+        # models read tables, not files, and are not told to trust them
+        known = Unfilled(models_in_files="", or_models="", or_trust="")
         remedy = filled(check.remedy, known).spelled(in_files)
         comments = [finds, f"what to do: {remedy}"]
         return DataTest(name, finds, self._statement(_all_rows(plan), comments))

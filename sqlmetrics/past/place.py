@@ -254,12 +254,34 @@ class _Folder(Place):
             return False
         files = literal(path_pattern(str(folder.resolve())) + "/*.parquet")
         try:
+            self._check_files(connection, files)
             connection.execute(
                 f"CREATE TEMP VIEW {view} AS FROM read_parquet({files}, hive_partitioning = false)"
             )
         except duckdb.Error as error:
             raise DataError(f"cannot read {folder}: {error}") from error
         return True
+
+    def _check_files(self, connection: duckdb.DuckDBPyConnection, files: str) -> None:
+        """Check that all files have the columns of most files with runs."""
+        schemas = f"SELECT list_sort(list(name)), file_name FROM parquet_schema({files})"
+        alike: dict[tuple[str, ...], list[str]] = {}  # files by the names in their schemas
+        for names, file in connection.execute(f"{schemas} GROUP BY ALL ORDER BY ALL").fetchall():
+            alike.setdefault(tuple(names), []).append(file)
+        most = max(alike, key=lambda names: ("run_id" in names, len(alike[names]), len(names)))
+        columns = {
+            names: columns_of(connection, f"read_parquet({literal(path_pattern(of[0]))})")
+            for names, of in alike.items()
+        }
+        for names, (file, *_) in alike.items():
+            missing = [name for name in columns[most] if name not in columns[names]]
+            more = [name for name in columns[names] if name not in columns[most]]
+            if missing or more:
+                raise DataError(
+                    f"{self.text}: the file {file} has other columns than the runs beside it; "
+                    + (f"it has no column {missing[0]}" if missing else f"it also has {more[0]}"),
+                    remedy="move the file to another folder",
+                )
 
     def added(
         self, rows: Callable[[duckdb.DuckDBPyConnection], Mapping[str, str]], run_id: str

@@ -60,7 +60,7 @@ class Audit:
             if request.metric.grain != "user" or request.values["aggregate"] != "mean":
                 raise UsageError(Argument(TABLE), f" corrects means over users, not {request.spec}")
             audience, columns = request.values["audience"], planner.tables[TABLE].columns
-            if audience in ("recommended", "either") and "relevance" not in columns:
+            if audience in ("recommended", "either", "judged") and "relevance" not in columns:
                 raise UsageError(
                     Argument(TABLE),
                     " has no column relevance, and so no user for whom people found nothing; "

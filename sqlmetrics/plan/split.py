@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
@@ -388,8 +388,8 @@ def _with_all_columns(source: Any) -> Any:
     return replace(source, columns=(*source.columns, *others))
 
 
-def check_time(events: Events) -> None:
-    """Check that the events have timestamps with an order.
+def check_time(events: Events, examples: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Check that the events have timestamps with an order; `examples` are rows without one.
 
     Raises:
         DataError: there are none, or they are text.
@@ -405,6 +405,6 @@ def check_time(events: Events) -> None:
     if not events.has_time:
         raise DataError(
             f"{label}: the timestamps have the type {kind}, whose order is not that of time",
-            table=EVENTS, column="timestamp",
+            table=EVENTS, column="timestamp", examples=examples,
             remedy="export them as timestamps, or as numbers such as seconds since 1970",
         )  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Self, TypeVar, cast
 
 from sqlmetrics.errors import UsageError
@@ -71,19 +73,28 @@ class OnSession:
 _arguments: dict[str, set[str]] = {}  # of every public call, by its name
 
 
-def _check_arguments(method: str, given: Iterable[str]) -> None:
-    for name in given:
-        if name not in _arguments[method]:
-            others = [other for other, names in _arguments.items() if name in names]
-            of = f"; it is an argument of {', '.join(others)}" if others else ""
-            raise TypeError(f"{method} has no argument {name!r}{of}")
+def _unknown(method: str, name: str) -> TypeError:
+    others = [other for other, names in _arguments.items() if name in names and other != method]
+    of = f"; it is an argument of {', '.join(others)}" if others else ""
+    return TypeError(f"{method} has no argument {name!r}{of}")
+
+
+@contextlib.contextmanager
+def passing(method: str, options: Collection[str]) -> Iterator[None]:
+    """Let a public call pass options on; an error about an unknown option names the call."""
+    try:
+        yield
+    except TypeError as error:
+        found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+        if found is None or found[1] not in options:
+            raise
+        raise _unknown(method, found[1]) from None
 
 
 def public(method: _Method) -> _Method:
     """Turn a method of the evaluator into a public call; a nested call joins the outer one."""
     parameters = inspect.signature(method).parameters.values()
     _arguments[method.__name__] = {one.name for one in parameters}
-    takes_all = any(one.kind is one.VAR_KEYWORD for one in parameters)
 
     @functools.wraps(method)
     def called(evaluator: OnSession, *args: Any, **kwargs: Any) -> Any:
@@ -93,8 +104,7 @@ def public(method: _Method) -> _Method:
                     Argument("audit"),
                     " corrects the results of evaluate, compare and sql, and no others; remove it",
                 )
-            if not takes_all:
-                _check_arguments(method.__name__, kwargs)
-            return method(evaluator, *args, **kwargs)
+            with passing(method.__name__, kwargs):
+                return method(evaluator, *args, **kwargs)
 
     return cast("_Method", called)

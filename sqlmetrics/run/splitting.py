@@ -15,6 +15,7 @@ from sqlmetrics.files import OwnFolder, exchange, replaced
 from sqlmetrics.metrics.conventions import STANDARD
 from sqlmetrics.plan.split import EVENTS, Events, Rule, check_time
 from sqlmetrics.run.printing import require_names
+from sqlmetrics.run.public_calls import passing
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.dialects import Dialect, checked
 from sqlmetrics.sql.query_graph import Node, Plan
@@ -141,7 +142,8 @@ def split_sql(
     """
     from sqlmetrics.engines.relation import TableName
 
-    asked = Rule.of(by, **rule)
+    with passing("split_sql", rule):
+        asked = Rule.of(by, **rule)
     if asked.core is not None:
         raise UsageError(
             "core: no single statement removes users and items until all have enough; run the "
@@ -183,9 +185,11 @@ def _session(events: Any, given: Mapping[str, Any]) -> Iterator[Session]:
 
 def _checked(session: Session, events: Events, rule: Rule) -> dict[str, Any]:
     """Return the number of events, and their first and last moment."""
-    if rule.has_time:
-        check_time(events)
     reads: dict[str, Node] = {"events": events.node}
+    if rule.has_time:
+        is_text = bool(events.type_of_time) and not events.has_time
+        text_time = Plan(events.query("text_time", reads=reads)) if is_text else None
+        check_time(events, session.engine.records(text_time) if text_time else ())
     numeric = is_number(events.type_of_time)
     bad = session.engine.records(
         Plan(events.query("unusable", reads=reads, has_time=rule.has_time, is_number=numeric))

@@ -81,6 +81,16 @@ def broken_line(path: str, of: Layout) -> str:
                 ends.add(_end(last[0]))
         except csv.Error:
             return unclosed_quote(f"in or after line {line}")
+    return _if_mixed(ends)
+
+
+def mixed_ends(path: str) -> str:
+    """Describe the line ends of a local file without quotes if they are mixed; else empty."""
+    with opened(path) as binary, io.TextIOWrapper(binary, "utf-8", "replace", "") as text:
+        return _if_mixed({*map(_end, text)})
+
+
+def _if_mixed(ends: set[str]) -> str:
     if len(ends - {""}) < 2:
         return ""
     return (

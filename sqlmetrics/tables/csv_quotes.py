@@ -10,7 +10,7 @@ from sqlmetrics.engines.relation import Layout, Relation
 from sqlmetrics.errors import DataError
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables import csv_layout
-from sqlmetrics.tables.csv_layout import PACKED
+from sqlmetrics.tables.csv_layout import PACKED, mixed_ends
 
 _QUOTE = '"'  # quote character of CSV files
 
@@ -46,11 +46,15 @@ def check_lines(
 ) -> None:
     """Look for lines with a wrong number of values or an unclosed quote, and mixed line ends.
 
+    Files without a layout are those of TREC, which have no quotes.
+
     Raises:
         DataError: names the file and the line.
     """
     for path, name in zip(paths, shown, strict=True):
-        if layout and (fault := csv_layout.broken_line(path, layout)):
+        if "://" in path:
+            continue
+        if fault := csv_layout.broken_line(path, layout) if layout else mixed_ends(path):
             raise DataError(f"{label}: {name}{fault}") from error
 
 
@@ -65,7 +69,8 @@ def lines_checked(engine: Engine, table: str, relation: Relation) -> Iterator[No
         yield
     except DataError as error:
         shown = [engine.shown(path) for path in relation.files]
-        check_lines(table, relation.files, shown, relation.layout, error)
+        if relation.layout:
+            check_lines(table, relation.files, shown, relation.layout, error)
         raise
 
 

@@ -250,7 +250,7 @@ def read_files(engine: Engine, table: str, label: str, expanded: Sequence[Expand
         )
     except DataError as error:
         if kind == "csv":
-            check_lines(label, paths, shown, options["layout"], error)
+            check_lines(label, paths, shown, layout, error)
         raise
     row_number, ordered = None, None
     if kind == "csv":

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation
-from sqlmetrics.errors import DataError, UsageError, same_letters, suggestion
+from sqlmetrics.errors import DataError, UsageError, close_names, same_letters, suggestion
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables import csv_layout
@@ -389,7 +389,7 @@ class TableReader:
             problem = f"{where}: {relation.label} has lists of users ({type_name})"
             raise DataError(problem, table=table, column=name, remedy=other)
         if name in (*self.user_keys, "item_id", ROUND) and re.match(
-            r"(STRUCT|MAP|UNION|.*\])", inner
+            r"(STRUCT|MAP|UNION|INTERVAL|.*\])", inner
         ):
             if _has_no_rows(relation):
                 raise _one_object(table, relation)
@@ -511,20 +511,24 @@ class TableReader:
         required, optional = COLUMNS[table]
         read = {*self.user_keys, *required, *optional} if column == name else set()
         others = [other for other in relation.types if other not in read]
-        close, same = suggestion(column, others), same_letters(column, others)
+        close, same = close_names(column, others), same_letters(column, others)
+        only = close[0] if len(close) == 1 and not same else ""
         columns = f"It has {listed(relation.types)}" if relation.types else "It has no columns"
         if relation.format == "csv":
             columns += " (the first line of a CSV file names its columns)"
         of_structs = [c for c, type_name in relation.types.items() if _has_structs(type_name)]
         return DataError(
-            f"{table}: {relation.label} has no column {column!r}{close or '.'} {columns}",
+            f"{table}: {relation.label} has no column {column!r}"
+            f"{suggestion(column, others) or '.'} {columns}",
             table=table,
             column=name,
             remedy=self._unnested(table, of_structs[0], relation)
             if of_structs
             else Message(
-                f"map {'it' if same else 'another column'} with ",
-                map_column(table, name, same or ...),
+                f"if you mean {only}, map it with "
+                if only
+                else f"map {'it' if same else 'another column'} with ",
+                map_column(table, name, same or only or ...),
             ),
         )
 

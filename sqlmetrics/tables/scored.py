@@ -125,8 +125,8 @@ def check_models_agree(engine: Engine, tables: Mapping[str, Table], users: Seque
     if is_numbered:
         remedy = Message(
             "items without ids are the same if they have the same place in the lists of a user, "
-            "so all models must have the same rows in the same order: sort the rows, or name a "
-            "column of ids with ",
+            "so all models must have the same rows in the same order: sort the rows, fill in empty "
+            "models, or name a column of ids with ",
             Argument("columns", ..., "item_id"),
         )
     elif any(column.is_list for column in source.columns):

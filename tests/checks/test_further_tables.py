@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
@@ -352,9 +353,19 @@ def test_empty_tables(table: str, metric: str) -> None:
         assert words in str(caught.value)
 
 
-def test_empty_tables_that_are_not_read() -> None:
-    empty = {name: table.slice(0, 0) for name, table in TABLES.items()}
-    assert value("mrr", **empty) == VALUES["mrr"]
+@pytest.mark.parametrize("table", [*TABLES, "users"])
+@pytest.mark.parametrize("suffix", ["arrow", "parquet", "csv"])
+def test_empty_tables_that_are_not_read(table: str, suffix: str, tmp_path: Path) -> None:
+    """A table without rows is a failed export in every format."""
+    empty: Any = TABLES.get(table, TABLES["history"]).slice(0, 0)
+    path = tmp_path / f"empty.{suffix}"
+    if suffix == "parquet":
+        pq.write_table(empty, path)
+    else:
+        path.write_text(",".join(empty.column_names))
+    empty = empty if suffix == "arrow" else path
+    with pytest.raises(sm.DataError, match=rf"^{table}: (the table|.*csv) is empty"):
+        evaluate("mrr", **{table: empty})
 
 
 def as_text(table: pa.Table, column: str) -> pa.Table:

@@ -122,6 +122,11 @@ DATA_ERRORS: list[Case] = [
     ("no item", lambda _: evaluate(R.rename(columns={"item_id": "itemid"})),
      ["recommendations", "'item_id'", "did you mean 'itemid'", "user_id, itemid, rank",
       "Map it with columns={'recommendations.item_id': 'itemid'}"]),
+    ("a near miss", lambda _: evaluate(R.rename(columns={"item_id": "itm_id"})),
+     ["If you mean itm_id, map it with columns={'recommendations.item_id': 'itm_id'}"]),
+    ("two near misses",
+     lambda _: evaluate(R.rename(columns={"item_id": "itm_id"}).assign(iem_id=1)),
+     ["'itm_id' or 'iem_id'", "Map another column with columns={'recommendations.item_id': …}"]),
     ("no user", lambda _: evaluate(R, I.rename(columns={"user_id": "uid"})),
      ["interactions", "'user_id'", "'uid'", "columns={'interactions.user_id': …}"]),
     ("no column at all", lambda _: evaluate(pd.DataFrame()), ["recommendations", "no columns"]),
@@ -183,6 +188,9 @@ DATA_ERRORS: list[Case] = [
      ["recommendations", "user_id", "STRUCT"]),
     ("lists of lists", lambda _: evaluate(pa.table({"user_id": [1], "item_id": [[[1]]]})),
      ["recommendations", "item_id", "cannot be an id"]),
+    ("spans of time as users",  # which come back as DateOffset
+     lambda _: evaluate(R.assign(user_id=pd.to_timedelta(R["user_id"], unit="h"))),
+     ["recommendations, column user_id", "INTERVAL, which cannot be an id"]),
     ("lists of items in the cells of the truth",
      lambda _: evaluate(R.astype({"item_id": str}), I.assign(item_id=["10|11", "12"])),
      ["interactions, column item_id", "1 of 1 ids with a separator is a list of ids of other rows",
@@ -197,13 +205,14 @@ DATA_ERRORS: list[Case] = [
      lambda _: evaluate(items=pd.DataFrame({"item_id": [10, 11, 12],
                                             "genres": ["A; B", "A", "B"]}),
                         metric="category_coverage@2", columns={"items.category": "genres"}),
-     ["items, column category (genres)", "1 of 1 categories with a separator", "separated by ';'",
+     ["items, column category (genres)", "1 of 1 categories with a separator or in brackets is a ",
+      "separated by ';'",
       "string_split_regex(genres, ' *[;] *') AS category"]),
     *((f"lists in the column {column} that pandas wrote to CSV",
        lambda _, table=table, column=column, metric=metric: evaluate(
            metric=metric, history=I, **{table: pd.DataFrame(
                {"item_id": [10, 11, 12, 13], column: ["['a', 'b']", "['a']", "['b']", "['a']"]})}),
-       [f"{table}, column {column}: 1 of 1 ", " is a list of ", "separated by ','",
+       [f"{table}, column {column}: 3 of 3 ", " are lists of ", "separated by ','",
         f"string_split_regex(translate({column}, '[]\"''', ''), ' *[,] *') AS {column}"])
       for table, column, metric in [("items", "category", "category_coverage@2"),
                                     ("items", "item_group", "awrf@2"),
@@ -740,3 +749,36 @@ def test_groups_with_commas_in_their_names_are_no_lists() -> None:
 def test_categories_are_no_lists_of_one_that_two_items_have() -> None:
     items = pd.DataFrame({"item_id": [10, 11, 12], "category": ["Home, Garden", "Home", "Home"]})
     assert evaluate(metric="category_coverage@2", items=items) is not None
+
+
+FOUR = [10, 11, 12, 13]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["Food, Drink", "Food", "Drink", None],
+        ["Food, Drink", "Food", "Drink", "Home, Garden"],
+        ["[untitled]", "[live]", "rock", "rock"],
+        ["[1]", "[2]", "[1]", "[2]"],
+    ],
+)
+def test_categories_with_commas_or_brackets_in_their_names(names: list[str]) -> None:
+    items = pd.DataFrame({"item_id": FOUR, "category": names})
+    assert evaluate(metric="category_coverage@2", items=items) is not None
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["A, B", "A, C", "A", "B"], "1 of 2"),  # the part A stands in both
+        (["A|B", "A", "B", "B"], "1 of 1"),
+        (['["A"]', '["B"]', '["A"]', None], "2 of 2"),
+        (["['A']", "A", "B", "B"], "1 of 1"),
+    ],
+)
+def test_categories_that_are_lists(texts: list[str], found: str) -> None:
+    items = pd.DataFrame({"item_id": FOUR, "category": texts})
+    with pytest.raises(sm.DataError, match=f"column category: {found} categories") as told:
+        evaluate(metric="category_coverage@2", items=items)
+    assert "string_split_regex(" in str(told.value)

@@ -14,6 +14,9 @@ import sys
 import threading
 from pathlib import Path
 
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sqlmetrics as sm
@@ -385,3 +388,17 @@ def test_streams_that_are_closed() -> None:
     code, _, _ = shell(["evaluate", *INPUT, "ndcg@10", "-o", "out.csv"], "<&- >&- 2>&-")
     assert code == 0
     assert Path("out.csv").read_text().startswith("metric,k,value")
+
+
+def test_ids_of_bytes_are_written_as_duckdb_casts_them_to_text(place: Path) -> None:
+    ids = [bytes(range(256)), b"ab"]
+    tables = pa.table({"user_id": pa.array(ids, pa.binary()), "item_id": [1, 2], "rank": [1, 1]})
+    pq.write_table(tables, place / "blobs.parquet")
+    texts = [duckdb.execute("SELECT CAST($1 AS VARCHAR)", [one]).fetchall()[0][0] for one in ids]
+    assert texts[1] == "ab"
+    given = ["recall@1", "-r", place / "blobs.parquet", "-i", place / "blobs.parquet"]
+    for suffix in ("csv", "jsonl"):
+        file = place / f"values.{suffix}"
+        run("per-user", *given, "--no-check", "-o", file)
+        relation = duckdb.read_csv(str(file)) if suffix == "csv" else duckdb.read_json(str(file))
+        assert sorted(relation.project("user_id").fetchall()) == sorted((text,) for text in texts)

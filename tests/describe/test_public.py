@@ -31,6 +31,17 @@ def test_an_argument_of_another_method_names_the_method() -> None:
             evaluator.per_user("recall@1", gap="difference")
 
 
+@pytest.mark.parametrize("method", ["report", "check", "findings"])
+def test_an_unknown_option_that_is_passed_on_names_the_method(method: str) -> None:
+    with sm.Evaluator({"a": {1: ["x"]}}, {1: ["x"]}) as evaluator:
+        with pytest.raises(TypeError, match=rf"^{method} has no argument 'titel'$"):
+            getattr(evaluator, method)("recall@1", titel="nightly")
+        with pytest.raises(TypeError, match=r"^plot has no argument 'titel'$"):
+            evaluator.plot("cutoffs", titel="nightly")
+    with pytest.raises(TypeError, match=r"^split_sql has no argument 'shares'$"):
+        sm.split_sql("events.csv", by="random", shares=0.2)
+
+
 def test_lists() -> None:
     catalog = Catalog.load()
     assert list(sm.list_metrics()["metric"]) == list(catalog.metrics)

@@ -554,6 +554,36 @@ WRONG: list[tuple[Any, Any, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "column"),
+    [("zoned", "plain", "plain"), ("zoned", "days", "days"), ("zoned", "texts", "zoned"),
+     ("days", "plain", "days")],
+)  # fmt: skip
+def test_remedies_for_types_of_ids_are_spark_sql(
+    spark: Any, setting: Any, ours: str, theirs: str, column: str
+) -> None:
+    """Midnight in UTC is 16:00 in Los Angeles, the zone of the session."""
+    setting("spark.sql.session.timeZone", "America/Los_Angeles")
+    frame = spark.sql(
+        "SELECT 1 AS user_id, 1 AS rank, timestamp_ltz'2024-03-01 00:00:00Z' AS zoned, "
+        "date'2024-03-01' AS days, timestamp_ntz'2024-03-01 00:00:00' AS plain, "
+        "'2024-03-01 00:00:00' AS texts"
+    )
+    lists, truth = (
+        frame.selectExpr("user_id", f"{name} AS item_id", "rank") for name in (ours, theirs)
+    )
+    with pytest.raises(sm.DataError, match="have different types") as caught:
+        Evaluator(lists, truth.drop("rank"), engine=spark)
+    remedy = re.search(r"with (\S.* in pandas or )?(\S.*) in SQL", str(caught.value))
+    assert remedy is not None, str(caught.value)
+    if column == ours:
+        lists = lists.selectExpr("user_id", f"{remedy[2]} AS item_id", "rank")
+    else:
+        truth = truth.selectExpr("user_id", f"{remedy[2]} AS item_id")
+    with Evaluator(lists, truth.select("user_id", "item_id"), engine=spark) as evaluator:
+        assert evaluator.evaluate("recall@1")["value"].tolist() == [1]
+
+
 @pytest.mark.parametrize(("lists", "truth", "message"), WRONG)
 def test_wrong_tables_are_refused(spark: Any, lists: Any, truth: Any, message: str) -> None:
     columns = {}

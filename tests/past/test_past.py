@@ -475,3 +475,34 @@ def test_a_past_of_python() -> None:
             evaluator.evaluate("recall@2", fail_if="recall@2 < 1.2 mean(1)", past=PLACES[0])
         with pytest.raises(sm.UsageError, match="past=…"):
             evaluator.evaluate("recall@2", fail_if="recall@2 < mean(1)")
+
+
+@pytest.mark.parametrize("name", ["0.parquet", "z.parquet"])  # before and after those of runs
+@pytest.mark.parametrize(
+    ("folder", "foreign", "words"),
+    [
+        ("results", pd.DataFrame({"user_id": [1]}), "it has no column run_id"),
+        ("results_per_user", pd.DataFrame({"user_id": [1]}), "it has no column run_id"),
+        ("results", None, "it also has country"),  # rows of slices would count as rows of all users
+    ],
+)
+def test_files_of_other_tables_in_the_folder_are_named(
+    name: str, folder: str, foreign: pd.DataFrame | None, words: str
+) -> None:
+    result, users = of_users({"u1": 0.5, "u2": 0.2})
+    for _ in range(2):
+        sm.append(result, "results/", per_user=users)
+    if foreign is None:
+        file = min(Path("results").glob("*.parquet"))
+        duckdb.sql(f"COPY (SELECT *, 'A' AS country FROM '{file}') TO 'results/{name}'")
+    else:
+        foreign.to_parquet(f"{folder}/{name}")
+    for call in (
+        lambda: sm.trend("results/", "recall@2"),
+        lambda: sm.append(result, "results/", per_user=users),
+    ):
+        with pytest.raises(sm.DataError, match=rf"^results/: the file .*/{folder}/{name} ") as told:
+            call()
+        assert words in str(told.value)
+    Path(folder, name).unlink()
+    assert len(sm.trend("results/", "recall@2")) == 2

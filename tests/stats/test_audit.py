@@ -26,7 +26,7 @@ from tests.support.evaluators import Evaluator
 # values, and the other columns, of ppi-python 0.2.3: see make_ppi.py
 PPI = json.loads(Path(__file__).with_name("ppi.json").read_text(encoding="utf-8"))
 METRIC = "dcg(gain=linear)@1"
-EVERYBODY = {"audience": "recommended"}
+EVERYBODY = {"audience": "judged"}
 Numbers = Sequence[float]
 pytestmark = pytest.mark.filterwarnings("ignore:audit.*fewer than 10 audited users")
 
@@ -184,6 +184,18 @@ def test_slices_and_metrics_with_other_columns() -> None:
         assert by.loc[("a", "dcg(gain=linear)"), column] == pytest.approx(row[column]), column
 
 
+def test_users_with_an_empty_list_count() -> None:
+    """Users 2 and 3 have no item; people agree with the labels, so that the mean is 3 / 6."""
+    items = [[1], [1], [], [], [1], [1]]
+    empty = pd.DataFrame({"user_id": range(6), "item_id": items})
+    with Evaluator(
+        empty, rows([1.0, 1, 1, 0, 1, 0]), audit=rows([1.0, 1, 1, 0]), settings=EVERYBODY
+    ) as given:
+        (row,) = given.evaluate("precision@1").to_dict("records")
+    assert [row["n_users"], row["n_audited"]] == [6, 4]
+    assert [row["labels_alone"], row["people_alone"]] == [0.5, 0.5]
+
+
 def test_few_audited_users_are_warned_of() -> None:
     with (
         evaluator([1.0] * 20, [1.0, 0] * 4 + [1]) as given,
@@ -204,7 +216,7 @@ BAD: dict[str, tuple[Any, str, list[str]]] = {
     "an unjudged item of a whole list": (UNJUDGED, "map", ["audit: 1 item"]),
     "no relevant item by people": (
         PAIRS[:4].assign(relevance=[1, 0, 0, 0]), "ndcg@2",
-        ["audit: 1 list", "ndcg@2 by interactions only", "'audience': 'recommended'"],
+        ["audit: 1 list", "ndcg@2 by interactions only", "'audience': 'judged'"],
     ),
     "no relevant item by labels": (
         PAIRS.assign(user_id=PAIRS["user_id"] + 1), "ndcg@1", ["ndcg@1 by audit only"],
@@ -227,6 +239,16 @@ def test_audits_that_are_refused(name: str) -> None:
     with Evaluator(PAIR_LISTS, PAIRS, audit=audit) as given, pytest.raises(DataError) as caught:
         given.evaluate(metric)
     assert [word for word in words if word not in str(caught.value)] == []
+
+
+def test_an_audit_without_a_common_item_offers_no_trust() -> None:
+    """`trust_input` would also skip the checks that pair the labels of both kinds."""
+    labels, others = rows([1.0] * 20), rows([1.0] * 12, item=9)
+    for truth, given in ((labels, others), (others, labels[:12]), (others, None)):
+        evaluator = Evaluator(lists(20), truth, **({} if given is None else {"audit": given}))
+        with evaluator, pytest.raises(DataError, match="none of the recommended") as caught:
+            evaluator.evaluate("ndcg@1")
+        assert ("trust_input" in str(caught.value)) == (given is None)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +326,7 @@ def test_the_command_line(tmp_path: Path) -> None:
         frame.to_csv(tmp_path / f"{name}.csv", index=False)
     tables = ["-r", f"{tmp_path}/lists.csv", "-i", f"{tmp_path}/labels.csv", "--no-check"]
     arguments = [METRIC, *tables, "--audit", f"{tmp_path}/people.csv", "--set",
-                 "audience=recommended"]  # fmt: skip
+                 "audience=judged"]  # fmt: skip
     result = run("evaluate", *arguments, "--format", "json")
     (row,) = json.loads(result.stdout)
     assert row["value"] == pytest.approx(case["value"], rel=1e-12)

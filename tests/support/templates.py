@@ -748,6 +748,8 @@ def plans_of_splits() -> Iterator[tuple[str, Plan]]:
         for is_number in (False, True):
             unusable = events.query("unusable", reads=reads, is_number=is_number)
             yield f"unusable {is_number=} of {where}", Plan(unusable)
+        if events.type_of_time:
+            yield f"text times of {where}", Plan(events.query("text_time", reads=reads))
         core = events.query("core", reads={"rows_before": events.node}, of_user=5, of_item=5)
         kept = events.query("in_core", reads={**reads, "core": core})
         yield f"core of {where}", Plan(kept)

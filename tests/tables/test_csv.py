@@ -581,3 +581,21 @@ def test_numbers_that_no_query_reads(tmp_path: Path, scores: Sequence[str]) -> N
     told = r"Write numbers with a decimal point and no other separator, or map"
     with pytest.raises(sm.DataError, match=told):
         Evaluator(tmp_path / "a.csv", {"u1": ["a"]})
+
+
+@pytest.mark.parametrize("ends", [["\r\n", "\n"], ["\n"] * 40_000 + ["\r\n"], ["\r", "\n"]])
+def test_trec_files_with_mixed_line_ends_are_named(tmp_path: Path, ends: list[str]) -> None:
+    good = {"run": tmp_path / "good.run", "qrels": tmp_path / "good.qrels"}
+    for kind, line in (("run", "q{} Q0 d1 1 0.9 x"), ("qrels", "q{} 0 d1 1")):
+        good[kind].write_text(line.format(0) + "\n")
+        lines = [line.format(n) + end for n, end in enumerate(ends)]
+        (tmp_path / f"mixed.{kind}").write_text("".join(lines), newline="")
+    for run, qrels, table in (
+        (tmp_path / "mixed.run", good["qrels"], "recommendations"),
+        (good["run"], tmp_path / "mixed.qrels", "interactions"),
+    ):
+        with (
+            sm.Evaluator(run, qrels) as evaluator,
+            pytest.raises(sm.DataError, match=rf"^{table}: .*mixed\..* has mixed line ends: "),
+        ):
+            evaluator.evaluate("recall@1")

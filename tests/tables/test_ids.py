@@ -121,11 +121,14 @@ def test_ids_of_json_files_are_whole_numbers_in_parquet(tmp_path: Path) -> None:
         assert not pa.types.is_floating(ids.type)
 
 
-def test_a_frame_without_rows_has_ids_of_any_type() -> None:
+def test_a_frame_without_rows_is_empty_whatever_its_types() -> None:
     users = pd.DataFrame({"user_id": [], "country": []}, dtype="object")
     lists = pd.DataFrame({"user_id": [1], "item_id": [2], "rank": [1]})
-    with Evaluator(lists, lists[["user_id", "item_id"]], users=users) as evaluator:
-        assert evaluator.evaluate("recall@1")["value"].tolist() == [1]
+    with (
+        Evaluator(lists, lists[["user_id", "item_id"]], users=users) as evaluator,
+        pytest.raises(sm.DataError, match=r"^users: the table is empty"),
+    ):
+        evaluator.evaluate("recall@1")
 
 
 def test_large_integers_in_dicts() -> None:

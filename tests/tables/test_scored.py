@@ -118,6 +118,16 @@ def test_items_that_are_places_need_the_same_order_of_rows() -> None:
     assert "columns={'item_id': …}" in str(caught.value)
 
 
+def test_a_row_without_a_model_moves_the_places_of_the_others() -> None:
+    frame = pd.DataFrame({
+        "model": ["x", None, "x", "y", "y", "y"], "user_id": 1,
+        "score": [0.9, 0.8, 0.7, 0.5, 0.3, 0.2], "relevance": [1, 0, 2] * 2,
+    })  # fmt: skip
+    with pytest.raises(RowsError, match="fill in empty models") as caught:
+        Evaluator(scored=frame)
+    assert [row["place"] for row in caught.value.examples] == [1, 2]
+
+
 def test_models_with_lists_in_rows_share_whole_lists() -> None:
     lists = {"item_id": [[1, 2], [1, 2]], "score": [[0.1, 0.2], [0.3, 0.1]]}
     frame = pd.DataFrame({"user_id": 7, "model": ["x", "y"], **lists})
