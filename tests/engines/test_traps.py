@@ -65,6 +65,13 @@ CASES: dict[str, tuple[dict[str, pa.Table], dict[str, Any], dict[str, Any]]] = {
         {"recommendations": LISTS.set_column(2, "score", [pa.array(NUMBERS, pa.decimal128(9, 2))])},
         {"settings": {"score_type": "float"}}, {"metrics": "recall@2"},
     ),
+    # 1e-46 is 0 in single precision, and 8e-46 is the smallest number
+    "scores too small for single precision": (
+        {"recommendations": LISTS.set_column(
+            2, "score", [[1e-46, 0.0, -8e-46, 1e-300, 8e-46, -1e-46, 1.0]])},
+        {"settings": {"score_type": "float"}},
+        {"metrics": ["ndcg(gain=linear)@2", "recall(ties=average)@1"]},
+    ),
     "whole lists before a cutoff": ({}, {}, {"metrics": ["mrr", "map", "ndcg@2"]}),
     "times with a zone": (
         {"interactions": TRUTH.append_column(
