@@ -52,6 +52,10 @@ CASES: dict[str, tuple[dict[str, pa.Table], dict[str, Any], dict[str, Any]]] = {
         {"users": pa.table({"user_id": [1, 2, 3], "is_new": [True, False, None]})},
         {}, {"metrics": "recall@2", "by": "users.is_new"},
     ),
+    "slices by a column with a capital letter": (
+        {"users": pa.table({"user_id": [1, 2, 3], "Country": ["x", "y", "x"]})},
+        {}, {"metrics": "recall@2", "by": "users.Country"},
+    ),
     "grades far apart": (
         {"interactions": TRUTH.set_column(2, "relevance", [[1.0, 2001.0, 3.0, 3.0, 1.0, 2.0, 1]])},
         {}, {"metrics": ["err@3", "ndcg(gain=exponential)@3"]},
