@@ -86,8 +86,10 @@ class Macros:
         def printer(order: str) -> Any:
             """Return what prints statements over lists that a column orders."""
             columns = {name: name.partition(".")[2] for name in _OPTIONAL}
-            ours = "rank" if order == "rank" else "score"
-            columns |= {f"{table}.{ours}": order for table in RANKED}
+            orders = {table: _order_of(table, order) for table in RANKED}
+            columns |= {
+                f"{table}.{'rank' if by == 'rank' else 'score'}": by for table, by in orders.items()
+            }
             tables = {name: TableName(f"sm_{name}") for name in TABLES if name != "audit"}
             tables["items"] = TableName("sm_items", pa.schema(_ITEMS.items()).empty_table())
             return evaluator(
@@ -191,12 +193,19 @@ def _renamed(text: str) -> str:
     return "\n".join(lines) + end + columns + re.sub(column, "cutoff", others)
 
 
+def _order_of(table: str, order: str) -> str:
+    """Return the column that orders the lists of a table; scores order no baseline with ranks."""
+    return "ordered_by" if table == "baseline" and order == "score" else order
+
+
 def _input(table: str, order: str, needs: Collection[tuple[str, str]]) -> str:
     if table == "items":
         columns = sorted(column for owner, column in needs if owner == table)
         read = [f"sm_list({name}) AS {name}" if name in _LISTS else name for name in columns]
         return f"SELECT item_id, {', '.join(read)} FROM query_table(items)"
-    reader = order if table in RANKED else "grades" if (table, "relevance") in needs else table
+    reader = "grades" if (table, "relevance") in needs else table
+    if table in RANKED:
+        reader = _order_of(table, order)
     return f"FROM {_READERS.get(reader, 'query_table({})').format(table)}"
 
 

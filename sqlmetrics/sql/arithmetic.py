@@ -9,6 +9,8 @@ from sqlglot import exp
 
 from sqlmetrics.sql.trees import walk
 
+_MEANS = (exp.Avg, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop)
+
 
 def apply(tree: exp.Expr) -> exp.Expr:
     """Apply all passes to a parsed query, in place."""
@@ -19,6 +21,8 @@ def apply(tree: exp.Expr) -> exp.Expr:
             guarded_division(node)
         elif isinstance(node, exp.Log):
             native_log2(node)
+        elif isinstance(node, _MEANS):
+            mean_of_doubles(node)
     return tree
 
 
@@ -52,3 +56,15 @@ def native_log2(node: exp.Log) -> None:
     """Write the logarithm to base 2 as `log2`, which is exact, unlike `log(2, x)`."""
     if node.expression and node.this == exp.Literal.number(2):
         node.replace(exp.Anonymous(this="log2", expressions=[node.expression]))
+
+
+def mean_of_doubles(node: exp.AggFunc) -> None:
+    """Average doubles: a mean of whole numbers is whole in Redshift, with 6 decimals in Snowflake.
+
+    Spark, Trino and BigQuery shorten means of decimals. Simplification removes needless casts.
+    """
+    value = node.this.expressions[0] if isinstance(node.this, exp.Distinct) else node.this
+    is_case = isinstance(value, exp.Case) and len(value.args["ifs"]) == 1
+    if is_case and value.args.get("default") is None:
+        value = value.args["ifs"][0].args["true"]
+    value.replace(exp.cast(value.copy(), "double"))

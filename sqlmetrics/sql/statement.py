@@ -179,7 +179,7 @@ def relations_of(
             names[node.key] = tables[node.key]
             known[tables[node.key]] = _columns_of(node)
             continue
-        names[node.key] = new_name(node.name, taken)
+        names[node.key] = new_name(node.name.lower(), taken)  # some engines fold names
         taken.add(names[node.key])
         tree = node.named(names)
         if dialect != DIALECT and not node.is_input:

@@ -304,6 +304,18 @@ def _tiny_exponentials(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
         node.replace(exp.Case(ifs=[zero], default=node.copy()))
 
 
+@_pass("postgres", "redshift")
+def _tiny_reals(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Return 0 for numbers that are too small for single precision, where Postgres fails."""
+    largest = exp.cast(exp.Literal.number(f"{2.0**-150!r}"), "double")  # half of the smallest
+    for node in _all(tree, exp.Cast):
+        assert isinstance(node, exp.Cast)
+        if node.to.this == exp.DType.FLOAT:
+            tiny = exp.LTE(this=exp.Abs(this=node.this.copy()), expression=largest.copy())
+            zero = exp.If(this=tiny, true=exp.Literal.number(0))
+            node.set("this", exp.Case(ifs=[zero], default=node.this))
+
+
 @_pass("bigquery", "snowflake")
 def _single_precision(tree: exp.Expr, dialect: str) -> None:
     """Reject single-precision scores: these dialects accept the name of the type, but compute in

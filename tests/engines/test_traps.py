@@ -52,6 +52,10 @@ CASES: dict[str, tuple[dict[str, pa.Table], dict[str, Any], dict[str, Any]]] = {
         {"users": pa.table({"user_id": [1, 2, 3], "is_new": [True, False, None]})},
         {}, {"metrics": "recall@2", "by": "users.is_new"},
     ),
+    "slices by a column with a capital letter": (
+        {"users": pa.table({"user_id": [1, 2, 3], "Country": ["x", "y", "x"]})},
+        {}, {"metrics": "recall@2", "by": "users.Country"},
+    ),
     "grades far apart": (
         {"interactions": TRUTH.set_column(2, "relevance", [[1.0, 2001.0, 3.0, 3.0, 1.0, 2.0, 1]])},
         {}, {"metrics": ["err@3", "ndcg(gain=exponential)@3"]},
@@ -64,6 +68,13 @@ CASES: dict[str, tuple[dict[str, pa.Table], dict[str, Any], dict[str, Any]]] = {
     "decimal scores in single precision": (
         {"recommendations": LISTS.set_column(2, "score", [pa.array(NUMBERS, pa.decimal128(9, 2))])},
         {"settings": {"score_type": "float"}}, {"metrics": "recall@2"},
+    ),
+    # 1e-46 is 0 in single precision, and 8e-46 is the smallest number
+    "scores too small for single precision": (
+        {"recommendations": LISTS.set_column(
+            2, "score", [[1e-46, 0.0, -8e-46, 1e-300, 8e-46, -1e-46, 1.0]])},
+        {"settings": {"score_type": "float"}},
+        {"metrics": ["ndcg(gain=linear)@2", "recall(ties=average)@1"]},
     ),
     "whole lists before a cutoff": ({}, {}, {"metrics": ["mrr", "map", "ndcg@2"]}),
     "times with a zone": (

@@ -314,6 +314,28 @@ def test_settings_reach_the_macros(shell: duckdb.DuckDBPyConnection) -> None:
         assert not called(shell, "ndcg", 3).equals(called(connection, "ndcg", 3))
 
 
+@pytest.mark.parametrize("columns", [["rank", "score"], ["rank"], ["score"]])
+def test_scores_of_lists_do_not_order_a_baseline_with_ranks(columns: list[str]) -> None:
+    """The list is a b; the baseline is a b by its ranks, and b a by its scores."""
+    users, items = [1, 1], ["a", "b"]
+    lists = pd.DataFrame({"user_id": users, "item_id": items, "score": [2.0, 1.0]})
+    baseline = pd.DataFrame(
+        {"user_id": users, "item_id": items, "rank": [1, 2], "score": [1.0, 2.0]}
+    )
+    tables = {
+        "recommendations": lists,
+        "baseline": baseline[["user_id", "item_id", *columns]],
+    }
+    settings = {"order": "score"}
+    with (
+        connect(script(["overlap"], settings=settings, cutoffs=[7919]), tables) as connection,
+        Evaluator(**tables, settings=settings) as evaluator,
+    ):
+        (found,) = called(connection, "overlap", 1)["value"]
+        (expected,) = evaluator.evaluate("overlap@1")["value"]
+    assert found == expected == ("rank" in columns)
+
+
 # ---------------------------------------------------------------- tables and cutoffs
 
 

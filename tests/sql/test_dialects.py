@@ -194,6 +194,22 @@ def test_names_and_columns_are_the_users() -> None:
     assert "read_parquet" not in statement.lower()
 
 
+def test_names_of_queries_are_in_lower_case() -> None:
+    """In Snowflake and Postgres, values_of_Country and "values_of_Country" are two names."""
+    tables = {name: TableName(name) for name in ("recommendations", "interactions", "users")}
+    text = sm.Evaluator(**tables).sql("mrr", dialect="snowflake", by="users.Country")
+    assert '"Country"' in text
+    assert re.findall("values_of_country", text, re.IGNORECASE) == ["values_of_country"] * 2
+
+
+@pytest.mark.parametrize("metric", ["mean_rank@5", "percentile_rank@5"])
+def test_means_of_ranks_are_means_of_doubles(metric: str) -> None:
+    """In Redshift, the mean of the whole numbers 1 and 2 is 1."""
+    tables = {name: TableName(name) for name in ("recommendations", "interactions", "history")}
+    text = sm.Evaluator(**tables).sql(metric, dialect="redshift")
+    assert "AVG(CAST(rank AS DOUBLE PRECISION))" in text
+
+
 def test_without_a_score_lists_have_ranks() -> None:
     statement = sql("recall@5", "--recommendations-table", "recs", "--interactions-table", "truth",
                     "--dialect", "trino")  # fmt: skip

@@ -56,6 +56,9 @@ PRINTED = [
      "SELECT SUM(CAST(x AS BIGNUMERIC)) AS y FROM t"),
     ("wide_integers", "clickhouse", "SELECT sum(CAST(x AS HUGEINT)) AS y FROM t",
      "SELECT SUM(CAST(x AS Nullable(Int128))) AS y FROM t"),
+    ("tiny_reals", "postgres", "SELECT CAST(x AS FLOAT) AS y FROM t",
+     "SELECT CAST(CASE WHEN ABS(x) <= CAST(7.006492321624085e-46 AS DOUBLE PRECISION) THEN 0 "
+     "ELSE x END AS REAL) AS y FROM t"),
     ("least_of_known", "trino", "SELECT least(k, n) AS y FROM t",
      "SELECT LEAST(COALESCE(k, n), COALESCE(n, k)) AS y FROM t"),
     ("least_of_known", "bigquery", "SELECT greatest(5, n) AS y FROM t",

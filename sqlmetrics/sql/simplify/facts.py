@@ -472,7 +472,7 @@ class Inside:
         if isinstance(node, exp.Case):
             values = [branch.args["true"] for branch in node.args["ifs"]]
             return any(map(self.is_double, [*values, node.args.get("default") or exp.null()]))
-        if isinstance(node, exp.Sum | exp.Max | exp.Min | exp.Neg | exp.Nullif):
+        if isinstance(node, exp.Sum | exp.Max | exp.Min | exp.Neg | exp.Abs | exp.Nullif):
             return self.is_double(node.this)
         return False
 
