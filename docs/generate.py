@@ -96,23 +96,14 @@ def with_settings(page: str, catalog: Catalog) -> str:
         rows = []
         for name in match[2].split(", "):
             param = left.pop(name)
-            text = [f"`{name}`", meaning(param), param.range_text(), f"`{param.default_text()}`"]
-            rows.append(text)
-        return f"{match[1]}{table(['setting', 'meaning', 'values', 'default'], rows)}\n{match[3]}"
+            values = "" if "\n" in param.doc and param.choices else f"<br>{param.range_text()}"
+            rows.append([f"`{name}`", meaning(param) + values, f"`{param.default_text()}`"])
+        return f"{match[1]}{table(['setting', 'meaning', 'default'], rows)}\n{match[3]}"
 
     pattern = r"(<!-- settings: (.*?) -->\n).*?(<!-- /settings -->)"
     page = re.sub(pattern, filled, page, flags=re.DOTALL)
     assert not left, f"settings that answer no question of docs/reference/settings.md: {[*left]}"
     return page
-
-
-def own_settings_table(catalog: Catalog) -> str:
-    metrics: dict[str, list[str]] = {}
-    for metric in catalog.metrics.values():
-        for name in metric.params:
-            metrics.setdefault(name, []).append(f"[{metric.name}](../metrics/{metric.name}.md)")
-    rows = [[f"`{name}`", ", ".join(metrics[name])] for name in sorted(metrics)]
-    return table(["setting", "metrics"], rows)
 
 
 def decisions() -> list[Path]:
@@ -278,12 +269,11 @@ def tables(catalog: Catalog) -> dict[Path, str]:
         ("reference/checks.md", "checks", checks_table(catalog)),
         ("how-to/report.md", "limits", limits_table()),
         ("how-to/slices.md", "slices", slices_table(catalog)),
-        ("reference/conventions/README.md", "conventions", conventions_table(catalog, known)),
-        ("reference/settings.md", "own-settings", own_settings_table(catalog)),
+        ("reference/conventions/README.md", "conventions", conventions_table(catalog)),
         ("explanation/decisions/README.md", "decisions", decisions_list()),
     ):
         pages[name] = replaced(pages.get(name) or text_of(name), mark, content)
-    pages["reference/settings.md"] = with_settings(pages["reference/settings.md"], catalog)
+    pages["reference/settings.md"] = with_settings(text_of("reference/settings.md"), catalog)
     for settings in known[1:]:
         name = f"reference/conventions/{settings.convention.name}.md"
         pages[name] = convention_page(catalog, settings)
