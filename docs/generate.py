@@ -37,7 +37,6 @@ from sqlmetrics.describe.metric import metric_query
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import conventions
 from sqlmetrics.metrics.front_matter import LEVELS
-from sqlmetrics.report import limits
 
 ROOT = Path(__file__).resolve().parent.parent
 SIDE_BY_SIDE = "reference/conventions/side-by-side.md"
@@ -186,24 +185,6 @@ def slices_table(catalog: Catalog) -> str:
     return table(["slice", "divides", "by", "without a value", "settings"], rows)
 
 
-def limits_table() -> str:
-    rows = [
-        ["models in charts with a legend, the best ones", limits.SHOWN],
-        ["models in charts without a legend, the best ones", limits.LISTED],
-        ["models in pairs, the best ones", limits.PAIRED],
-        ["metrics in the differences of pairs, the primary one first", limits.PAIRED_METRICS],
-        ["cutoffs in a chart, evenly spread", limits.SHOWN_CUTOFFS],
-        ["slices in a chart, those with the most users", limits.SHOWN_SLICES],
-        ["groups of items in a chart, those with the largest shares", limits.SHOWN_SLICES],
-        ["values of a column of users that is sliced by unasked", limits.FEW_VALUES],
-        ["rows in the table of a figure", limits.ROWS],
-        ["users among the examples, of each kind", limits.N_EXAMPLES],
-        ["relevant items of such a user", limits.SHOWN_TRUTH],
-        ["items of each of their lists, up to the cutoff", limits.SHOWN_PLACES],
-    ]
-    return table(["what", "at most"], [[what, str(most)] for what, most in rows])
-
-
 def replaced(text: str, name: str, content: str) -> str:
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
     assert pattern.search(text), name
@@ -267,7 +248,6 @@ def tables(catalog: Catalog) -> dict[Path, str]:
     pages, known = {name: text_of(name) for name in PAGES}, all_settings(catalog)
     for name, mark, content in (
         ("reference/checks.md", "checks", checks_table(catalog)),
-        ("how-to/report.md", "limits", limits_table()),
         ("how-to/slices.md", "slices", slices_table(catalog)),
         ("reference/conventions/README.md", "conventions", conventions_table(catalog)),
         ("explanation/decisions/README.md", "decisions", decisions_list()),
