@@ -122,7 +122,7 @@ def convention_page(catalog: Catalog, settings: Settings) -> str:
         f"# The convention {escaped(name)}",
         f"`--convention {name}` gives the numbers of {escaped(of)} (source: {convention.cite}).",
         "## Names of metrics",
-        "Under the convention, a metric may have its name here or its name there:",
+        "Under the convention, you can use the name here or the name there.",
         _covers(catalog, convention),
         "## Settings",
         _chosen(catalog, settings),
@@ -135,11 +135,16 @@ def convention_page(catalog: Catalog, settings: Settings) -> str:
 
 
 def _covers(catalog: Catalog, convention: Convention) -> str:
-    rows = []
+    rows, same = [], []
     for theirs, ours in (convention.covers or {}).items():
         name = catalog.metric(parse_spec(ours).metric)[0].name
-        rows.append([f"`{theirs}`", f"[`{ours}`](../../metrics/{name}.md)"])
-    return table(["name there", "name here"], rows)
+        link = f"](../../metrics/{name}.md)"
+        if theirs.lower().replace("_", "") == ours.replace("_", ""):
+            same.append(f"[`{theirs}`{link}")
+        else:
+            rows.append([f"`{theirs}`", f"[`{ours}`{link}"])
+    parts = [f"Names that differ only in case and `_`: {', '.join(same)}."] if same else []
+    return "\n\n".join([*parts, *([table(["name there", "name here"], rows)] if rows else [])])
 
 
 def _chosen(catalog: Catalog, settings: Settings) -> str:

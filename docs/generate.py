@@ -105,18 +105,6 @@ def with_settings(page: str, catalog: Catalog) -> str:
     return page
 
 
-def decisions() -> list[Path]:
-    return sorted((ROOT / "docs/explanation/decisions").glob("[0-9]*.md"))
-
-
-def heading(page: Path) -> str:
-    return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-
-
-def decisions_list() -> str:
-    return "\n".join(f"- [{heading(page)}]({page.name})" for page in decisions())
-
-
 def _by_family(catalog: Catalog) -> Iterator[str]:
     for title, metrics in families(catalog).items():
         pages = [f'{{ "{metric.name}" = "metrics/{metric.name}.md" }}' for metric in metrics]
@@ -124,7 +112,7 @@ def _by_family(catalog: Catalog) -> Iterator[str]:
 
 
 def navigation(catalog: Catalog) -> str:
-    """Return zensical.toml with an entry for every metric and every decision."""
+    """Return zensical.toml with an entry for every metric and convention."""
     text = (ROOT / "zensical.toml").read_text(encoding="utf-8")
     entries = {
         "metrics": list(_by_family(catalog)),
@@ -136,7 +124,6 @@ def navigation(catalog: Catalog) -> str:
                 if name != "standard"
             ),
         ],
-        "decisions": [f'"explanation/decisions/{page.name}"' for page in decisions()],
     }
     for mark, pages in entries.items():
         text = re.sub(
@@ -250,7 +237,6 @@ def tables(catalog: Catalog) -> dict[Path, str]:
         ("reference/checks.md", "checks", checks_table(catalog)),
         ("how-to/slices.md", "slices", slices_table(catalog)),
         ("reference/conventions/README.md", "conventions", conventions_table(catalog)),
-        ("explanation/decisions/README.md", "decisions", decisions_list()),
     ):
         pages[name] = replaced(pages.get(name) or text_of(name), mark, content)
     pages["reference/settings.md"] = with_settings(text_of("reference/settings.md"), catalog)
