@@ -75,8 +75,9 @@ def options_page() -> str:
             for record, of in shared.items()
             if of == group
         ]
-        parts.append(f"### {group}\n")
-        parts.append(_table(_without_repetition(rows)))
+        if rows:
+            parts.append(f"### {group}\n")
+            parts.append(_table(_without_repetition(rows)))
     return "\n".join(parts)
 
 
