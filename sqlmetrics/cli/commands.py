@@ -668,7 +668,7 @@ def user(words: tuple[str, ...], **options: Any) -> None:
 @shared.check_option
 @shared.output_options
 def explain(metrics: tuple[str, ...], start: str, end: str, **options: Any) -> None:
-    """Explain why two conventions (libraries) give different values.
+    """Explain why two conventions (libraries) differ.
 
     Each step changes one more setting that METRICS depend on. The column change shows how far the
     step moves the value on your tables.
@@ -785,7 +785,7 @@ def macros(
 @shared.templates_option
 @shared.format_option
 def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) -> None:
-    """List the conventions (definitions of libraries), or describe one.
+    """List the conventions (libraries), or describe one.
 
     If NAME is a convention, show all its settings. If NAME is a metric, show the settings that each
     convention chooses for it.
