@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,7 @@ from sqlmetrics.metrics.spec import parse_spec, value_text
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples/five_users"
 K = 3
-METRICS = ["hit_rate", "precision", "recall", "f1", "map", "mrr", "ndcg", "roc_auc", "r_precision"]
-WALKS = [
-    ("map", "jurity"),
-    ("map", "tutorial"),
-    ("map", "lenskit"),
-    ("ndcg", "lenskit"),
-    ("map", "rectools"),
-]
+WALKS = [("map", "jurity"), ("ndcg", "lenskit"), ("map", "rectools")]
 # tests of conventions that have no file of numbers in tests/references
 TESTS = {
     "course": "tests/peers/test_documents.py",
@@ -88,46 +80,38 @@ def five_users() -> dict[str, str]:
     )
     # relevance from 1 to 3, and all of it relevant, is what data checks warn of
     with sm.Evaluator(**tables, convention="all", check=False) as evaluator:
-        values = evaluator.evaluate(METRICS, k=K)
+        values = evaluator.evaluate("map", k=K).set_index("convention")["value"]
         by_user = evaluator.per_user("map", k=K)
-        wide = values.pivot(index="convention", columns="metric", values="value")
-        order = [one.convention.name for one in evaluator._session.definitions.conventions]
-        names = {"f1": "f_beta"}
-        wide = wide.reindex(order)[[names.get(name, name) for name in METRICS]]
-        averages = by_user.pivot(index="convention", columns="user_id", values=f"map@{K}").reindex(
-            order
-        )
-        means = values[values["metric"] == "map"].set_index("convention")["value"]
-        averages = averages.assign(mean=means).dropna(how="all")
+        averages = by_user.pivot(index="convention", columns="user_id", values=f"map@{K}")
+        averages = averages.assign(mean=values).dropna(how="all").round(4)
+        same: dict[tuple[Any, ...], list[str]] = {}
+        for one in evaluator._session.definitions.conventions:
+            if (name := one.convention.name) in averages.index:
+                same.setdefault(tuple(averages.loc[name].fillna("")), []).append(f"`{name}`")
         walks = []
         for metric, start in WALKS:
             steps = evaluator.explain(metric, k=K, start=start)
             kept = ["step", "setting", "before", "after", "value", "change", "n_users"]
             walks.append(f"`{metric}`, from `{start}` to `standard`:\n\n{of_frame(steps[kept])}")
+    rows = [
+        [", ".join(names), *(f"{value:.4f}" if value != "" else "" for value in row)]
+        for row, names in same.items()
+    ]
     return {
         "users": users,
-        "values": of_frame(wide.reset_index().rename(columns={"f_beta": "f1"})),
-        "averages": of_frame(averages.reset_index()),
+        "averages": table(["conventions", *map(str, averages.columns)], rows),
         "walks": "\n\n".join(walks),
     }
 
 
-def conventions_table(catalog: Catalog, known: Sequence[Settings]) -> str:
-    """Return the index: every convention, and what it changes for all metrics."""
+def conventions_table(catalog: Catalog) -> str:
+    """Return the index of all conventions."""
     rows = []
-    for row, settings in zip(listing(catalog), known, strict=True):
+    for row in listing(catalog):
         name = str(row["convention"])
-        chosen = [
-            f"`{setting} = {value_text(value)}`"
-            for setting, value in settings.of_convention.items()
-            if "." not in setting
-        ]
         link = f"[`{name}`]({name}.md)" if name != "standard" else "`standard`"
-        rows.append(
-            [link, *(str(row[key]) for key in ("title", "release", "metrics")), ", ".join(chosen)]
-        )
-    header = ["convention", "title", "release", "metrics", "settings for all metrics"]
-    return table(header, rows)
+        rows.append([link, *(str(row[key]) for key in ("title", "release", "metrics"))])
+    return table(["convention", "title", "release", "metrics"], rows)
 
 
 def convention_page(catalog: Catalog, settings: Settings) -> str:
@@ -137,9 +121,8 @@ def convention_page(catalog: Catalog, settings: Settings) -> str:
     parts = [
         f"# The convention {escaped(name)}",
         f"`--convention {name}` gives the numbers of {escaped(of)} (source: {convention.cite}).",
-        f"```sh\nsqlmetrics evaluate … -r recs.parquet -i test.parquet --convention {name}\n```",
         "## Names of metrics",
-        "Under the convention, a metric may have its name here or its name there:",
+        "Under the convention, you can use the name here or the name there.",
         _covers(catalog, convention),
         "## Settings",
         _chosen(catalog, settings),
@@ -152,16 +135,21 @@ def convention_page(catalog: Catalog, settings: Settings) -> str:
 
 
 def _covers(catalog: Catalog, convention: Convention) -> str:
-    rows = []
+    rows, same = [], []
     for theirs, ours in (convention.covers or {}).items():
         name = catalog.metric(parse_spec(ours).metric)[0].name
-        rows.append([f"`{theirs}`", f"`{ours}`", f"[{name}](../../metrics/{name}.md)"])
-    return table(["name there", "name here", "page"], rows)
+        link = f"](../../metrics/{name}.md)"
+        if theirs.lower().replace("_", "") == ours.replace("_", ""):
+            same.append(f"[`{theirs}`{link}")
+        else:
+            rows.append([f"`{theirs}`", f"[`{ours}`{link}"])
+    parts = [f"Names that differ only in case and `_`: {', '.join(same)}."] if same else []
+    return "\n\n".join([*parts, *([table(["name there", "name here"], rows)] if rows else [])])
 
 
 def _chosen(catalog: Catalog, settings: Settings) -> str:
     """Return the settings that a convention changes, beside those of the default."""
-    rows = []
+    rows: dict[tuple[str, str, str], list[str]] = {}
     for setting, value in settings.of_convention.items():
         metric, _, name = setting.rpartition(".")
         owner = catalog.metrics.get(metric)
@@ -169,13 +157,14 @@ def _chosen(catalog: Catalog, settings: Settings) -> str:
         default = (
             {"audience": owner.audience, "aggregate": owner.aggregate}.get(name) if owner else ""
         )
-        of = f"[{metric}](../../metrics/{metric}.md)" if metric else "all metrics"
-        rows.append(
-            [of, f"`{name}`", f"`{value_text(value)}`", f"`{default or param.default_text()}`"]
-        )
+        row = (f"`{name}`", f"`{value_text(value)}`", f"`{default or param.default_text()}`")
+        rows.setdefault(row, []).append(f"`{metric}`" if metric else "all metrics")
     if not rows:
         return "It has the settings of the standard definitions."
-    return table(["metric", "setting", "value", "standard"], rows)
+    return table(
+        ["setting", "value", "standard", "for"],
+        [[*row, ", ".join(metrics)] for row, metrics in rows.items()],
+    )
 
 
 def _differs(convention: Convention) -> str:
@@ -198,9 +187,7 @@ def _evidence(convention: Convention) -> str:
         return f"`{TESTS[convention.name]}` compares the numbers."
     stored = json.loads((ROOT / path).read_text(encoding="utf-8"))
     cells = stored["cells"]
-    made = ", ".join(f"{what} {version}" for what, version in stored["made_with"].items())
     return (
         f"`{path}` has {len(cells):,} numbers of {len({cell['name'] for cell in cells})} measures, "
-        f"from release {stored['release']} itself ({made}). The tests compare each of them. "
-        f"`python tests/references/make.py {convention.name}` makes them again."
+        f"computed by release {stored['release']} itself. The tests compare each of them."
     )

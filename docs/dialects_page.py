@@ -1,4 +1,4 @@
-"""The page docs/reference/dialects.md: tested systems for each metric, and rewritten SQL."""
+"""The page docs/reference/dialects.md: tested systems, and what differs between them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlmetrics.metrics.catalog import Catalog
-from sqlmetrics.sql.dialects import DIALECTS, NATIVE
-from sqlmetrics.sql.transpile import PASSES
+from sqlmetrics.sql.dialects import DIALECTS
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 RECORD = TESTS / "engines" / "executed.json"  # dialect that tests run -> metrics it refuses
@@ -17,7 +16,7 @@ INTRODUCTION = """# Dialects
 
 Which systems run the statements, which did the tests run, and what differs between them?
 
-`sqlmetrics sql --dialect NAME` prints one statement for a system, of any metrics:
+`sqlmetrics sql --dialect NAME` prints one statement for a system, of any of the {count} metrics:
 
 - *executed*: a test runs the statement of every metric on the engine, at several cutoffs, on tables
   with ties, short lists, missing users, text ids and names that need quotes. The numbers equal
@@ -46,49 +45,29 @@ NOTES = """## Silent differences between systems
 - Functions and casts in a condition (`--where`) have the meaning of the system: in ClickHouse,
   `length` counts bytes; `CAST(1.5 AS INTEGER)` is 2 in DuckDB and 1 in Spark.
 - A printed statement does not validate its tables. Run `sqlmetrics evaluate` on an export.
+
+## Rewritten SQL
+
+Templates use SQL that has the same meaning in all systems (`sqlmetrics/sql/portable.py`). Passes
+rewrite the remaining differences, such as divisions of integers, exact decimals, NULL in LEAST and
+times with a zone; `sqlmetrics/sql/transpile.py` has each pass with its reason. ClickHouse
+statements end in a required SETTINGS clause: without it, a LEFT JOIN without a match returns 0
+instead of NULL.
 """
 
 
 def dialects_page(catalog: Catalog, table: Any) -> str:
     """Write the page; `table` makes a table of Markdown."""
     refused: dict[str, list[str]] = json.loads(RECORD.read_text(encoding="utf-8"))
-    systems = table(
-        ["dialect", "statements", "metrics", "refused"],
+    rows = [
         [
-            [
-                f"`{dialect}`",
-                "executed" if dialect in refused else "parsed",
-                str(len(catalog.metrics) - len(refused.get(dialect, ()))),
-                ", ".join(f"`{name}`" for name in refused.get(dialect, ())) or "none",
-            ]
-            for dialect in DIALECTS
-        ],
-    )
-    passes = table(
-        ["pass", "for", "what and why"],
-        [[f"`{one.name}`", _names(one.dialects), one.reason.replace("|", "\\|")] for one in PASSES],
-    )
-    return "\n".join([
-        INTRODUCTION,
-        systems + "\n",
-        NOTES,
-        "## Rewritten SQL\n",
-        "Templates use SQL that has the same meaning in all systems "
-        "(`sqlmetrics/sql/portable.py`). These passes rewrite the remaining differences, in this "
-        "order:\n",
-        passes + "\n",
-        "ClickHouse statements end in a required SETTINGS clause. Without it, a LEFT JOIN without "
-        "a match returns 0 instead of NULL, which once gave an average precision of 10.",
-    ]) + "\n"  # fmt: skip
-
-
-def _names(dialects: tuple[str, ...]) -> str:
-    """Name dialects, or those that are not among them, if these are fewer."""
-    others = [one for one in DIALECTS if one not in dialects]
-    if not others:
-        return "all"
-    if len(others) == 1:
-        return "all but DuckDB" if others == [NATIVE] else f"all but {others[0]}"
-    if len(others) < 4:
-        return "all but " + ", ".join(others)
-    return ", ".join(dialects)
+            ", ".join(f"`{name}`" for name in DIALECTS if (name in refused) == executed),
+            "executed" if executed else "parsed",
+            ", ".join(f"`{one}` by {name}" for name, metrics in refused.items() for one in metrics)
+            if executed
+            else "",
+        ]
+        for executed in (True, False)
+    ]
+    systems = table(["dialects", "statements", "refused metrics"], rows)
+    return "\n".join([INTRODUCTION.format(count=len(catalog.metrics)), systems, "", NOTES])

@@ -37,7 +37,6 @@ from sqlmetrics.describe.metric import metric_query
 from sqlmetrics.metrics.catalog import Catalog
 from sqlmetrics.metrics.conventions import conventions
 from sqlmetrics.metrics.front_matter import LEVELS
-from sqlmetrics.report import limits
 
 ROOT = Path(__file__).resolve().parent.parent
 SIDE_BY_SIDE = "reference/conventions/side-by-side.md"
@@ -96,35 +95,14 @@ def with_settings(page: str, catalog: Catalog) -> str:
         rows = []
         for name in match[2].split(", "):
             param = left.pop(name)
-            text = [f"`{name}`", meaning(param), param.range_text(), f"`{param.default_text()}`"]
-            rows.append(text)
-        return f"{match[1]}{table(['setting', 'meaning', 'values', 'default'], rows)}\n{match[3]}"
+            values = "" if "\n" in param.doc and param.choices else f"<br>{param.range_text()}"
+            rows.append([f"`{name}`", meaning(param) + values, f"`{param.default_text()}`"])
+        return f"{match[1]}{table(['setting', 'meaning', 'default'], rows)}\n{match[3]}"
 
     pattern = r"(<!-- settings: (.*?) -->\n).*?(<!-- /settings -->)"
     page = re.sub(pattern, filled, page, flags=re.DOTALL)
     assert not left, f"settings that answer no question of docs/reference/settings.md: {[*left]}"
     return page
-
-
-def own_settings_table(catalog: Catalog) -> str:
-    metrics: dict[str, list[str]] = {}
-    for metric in catalog.metrics.values():
-        for name in metric.params:
-            metrics.setdefault(name, []).append(f"[{metric.name}](../metrics/{metric.name}.md)")
-    rows = [[f"`{name}`", ", ".join(metrics[name])] for name in sorted(metrics)]
-    return table(["setting", "metrics"], rows)
-
-
-def decisions() -> list[Path]:
-    return sorted((ROOT / "docs/explanation/decisions").glob("[0-9]*.md"))
-
-
-def heading(page: Path) -> str:
-    return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-
-
-def decisions_list() -> str:
-    return "\n".join(f"- [{heading(page)}]({page.name})" for page in decisions())
 
 
 def _by_family(catalog: Catalog) -> Iterator[str]:
@@ -134,7 +112,7 @@ def _by_family(catalog: Catalog) -> Iterator[str]:
 
 
 def navigation(catalog: Catalog) -> str:
-    """Return zensical.toml with an entry for every metric and every decision."""
+    """Return zensical.toml with an entry for every metric and convention."""
     text = (ROOT / "zensical.toml").read_text(encoding="utf-8")
     entries = {
         "metrics": list(_by_family(catalog)),
@@ -146,7 +124,6 @@ def navigation(catalog: Catalog) -> str:
                 if name != "standard"
             ),
         ],
-        "decisions": [f'"explanation/decisions/{page.name}"' for page in decisions()],
     }
     for mark, pages in entries.items():
         text = re.sub(
@@ -193,24 +170,6 @@ def slices_table(catalog: Catalog) -> str:
         for one in catalog.slices.values()
     ]
     return table(["slice", "divides", "by", "without a value", "settings"], rows)
-
-
-def limits_table() -> str:
-    rows = [
-        ["models in charts with a legend, the best ones", limits.SHOWN],
-        ["models in charts without a legend, the best ones", limits.LISTED],
-        ["models in pairs, the best ones", limits.PAIRED],
-        ["metrics in the differences of pairs, the primary one first", limits.PAIRED_METRICS],
-        ["cutoffs in a chart, evenly spread", limits.SHOWN_CUTOFFS],
-        ["slices in a chart, those with the most users", limits.SHOWN_SLICES],
-        ["groups of items in a chart, those with the largest shares", limits.SHOWN_SLICES],
-        ["values of a column of users that is sliced by unasked", limits.FEW_VALUES],
-        ["rows in the table of a figure", limits.ROWS],
-        ["users among the examples, of each kind", limits.N_EXAMPLES],
-        ["relevant items of such a user", limits.SHOWN_TRUTH],
-        ["items of each of their lists, up to the cutoff", limits.SHOWN_PLACES],
-    ]
-    return table(["what", "at most"], [[what, str(most)] for what, most in rows])
 
 
 def replaced(text: str, name: str, content: str) -> str:
@@ -276,14 +235,11 @@ def tables(catalog: Catalog) -> dict[Path, str]:
     pages, known = {name: text_of(name) for name in PAGES}, all_settings(catalog)
     for name, mark, content in (
         ("reference/checks.md", "checks", checks_table(catalog)),
-        ("how-to/report.md", "limits", limits_table()),
         ("how-to/slices.md", "slices", slices_table(catalog)),
-        ("reference/conventions/README.md", "conventions", conventions_table(catalog, known)),
-        ("reference/settings.md", "own-settings", own_settings_table(catalog)),
-        ("explanation/decisions/README.md", "decisions", decisions_list()),
+        ("reference/conventions/README.md", "conventions", conventions_table(catalog)),
     ):
         pages[name] = replaced(pages.get(name) or text_of(name), mark, content)
-    pages["reference/settings.md"] = with_settings(pages["reference/settings.md"], catalog)
+    pages["reference/settings.md"] = with_settings(text_of("reference/settings.md"), catalog)
     for settings in known[1:]:
         name = f"reference/conventions/{settings.convention.name}.md"
         pages[name] = convention_page(catalog, settings)

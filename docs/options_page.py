@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 
 import click
@@ -14,8 +13,9 @@ from sqlmetrics.cli.options import GROUPS, Option
 INTRODUCTION = """# Command line
 
 Every command and option. [Options of several commands](#options-of-several-commands) are listed
-once, by group. `sqlmetrics COMMAND --help` prints the common options of a command, and `--help-all`
-all of them. [How to use the command line](../how-to/command-line.md) has examples and exit codes.
+once, by group. `sqlmetrics COMMAND --help` explains a command and prints its common options,
+`--help-all` all of them. [How to use the command line](../how-to/command-line.md) has examples and
+exit codes.
 """
 _SEVERAL = 3  # commands with the same option: it is then listed by group
 
@@ -38,29 +38,46 @@ def options_page() -> str:
         for record, group in of_command.items()
         if uses[record] >= _SEVERAL
     }
-    index = [
-        [f"[`{name}`](#{name})", escaped(main.commands[name].get_short_help_str(200))]
-        for name in names
-    ]
-    parts = [INTRODUCTION, table(["command", "purpose"], index) + "\n"]
+
+    having = {record: [name for name in names if record in options[name]] for record in shared}
+    users = {
+        group: {name for record, of in shared.items() if of == group for name in having[record]}
+        for group in GROUPS
+    }
+    special = {
+        record: commands
+        for record, commands in having.items()
+        if len(commands) <= len(users[shared[record]]) / 2
+    }
+    parts = [INTRODUCTION]
     for name in names:
         command = main.commands[name]
-        help_text = inspect.cleandoc(command.help or "").replace("\b\n", "").replace("\f", "")
+        purpose = escaped((command.help or "").strip().partition("\n\n")[0])
         usage = " ".join([f"sqlmetrics {name}", *command.collect_usage_pieces(contexts[name])])
-        parts.append(f"## {name}\n\n```text\n{usage}\n```\n\n{escaped(help_text)}\n")
+        parts.append(f"## {name}\n\n```text\n{usage}\n```\n\n{purpose}\n")
         own = [record for record in options[name] if record not in shared]
         if own:
             parts.append(_table(own))
-        for group in GROUPS:
-            given = [record[0] for record in options[name] if shared.get(record) == group]
-            if given:
-                anchor = group.lower().replace(" ", "-")
-                listed = ", ".join(f"`{_shortest(names)}`" for names in given)
-                parts.append(f"[{group}](#{anchor}): {listed}\n")
+        groups = [
+            f"[{group}](#{group.lower().replace(' ', '-')}){_differs(has, general)}"
+            for group in GROUPS
+            if (has := [record for record in options[name] if shared.get(record) == group])
+            and (general := [one for one in shared if shared[one] == group and one not in special])
+        ]
+        if groups:
+            parts.append(f"Groups of options: {', '.join(groups)}\n")
     parts.append("## Options of several commands\n")
     for group in GROUPS:
-        parts.append(f"### {group}\n")
-        parts.append(_table([record for record, of in shared.items() if of == group]))
+        rows = [
+            (record[0], f"{record[1]} Only {', '.join(special[record])}.")
+            if record in special
+            else record
+            for record, of in shared.items()
+            if of == group
+        ]
+        if rows:
+            parts.append(f"### {group}\n")
+            parts.append(_table(_without_repetition(rows)))
     return "\n".join(parts)
 
 
@@ -77,6 +94,29 @@ def _options(command: click.Command, context: click.Context) -> dict[Record, str
 def _table(records: list[Record]) -> str:
     rows = [[f"`{names.replace('|', '/')}`", escaped(meaning)] for names, meaning in records]
     return table(["option", "meaning"], rows) + "\n"
+
+
+def _differs(has: list[Record], general: list[Record]) -> str:
+    """Name the options of a group that a command has or lacks, whichever are fewer."""
+    there = [f"`{_shortest(names)}`" for names, _ in general if (names, _) in has]
+    lacking = [f"`{_shortest(names)}`" for names, _ in general if (names, _) not in has]
+    if not lacking or not there:
+        return ""
+    return (
+        f" (only {', '.join(there)})"
+        if len(there) < len(lacking)
+        else f" (without {', '.join(lacking)})"
+    )
+
+
+def _without_repetition(rows: list[Record]) -> list[Record]:
+    """Put the options --history-table, --items-table, … into one row: they have one meaning."""
+    same = [row for row in rows if ", in the same way" in row[1]]
+    if not same:
+        return rows
+    names = ", ".join(name.removesuffix(" TABLE") for name, _ in same) + " TABLE"
+    meaning = "Names of the other tables" + same[0][1][same[0][1].index(", in the same way") :]
+    return [*(row for row in rows if row not in same), (names, meaning)]
 
 
 def _shortest(names: str) -> str:

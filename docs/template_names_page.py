@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from sqlmetrics.metrics.front_matter import template_root
 from sqlmetrics.plan.template_names import TemplateNames
@@ -21,7 +21,7 @@ cutoff of the request. Names of tables in arguments are those of the query:
 `{{ same_keys("hits", "lists") }}` is `hits.user_id = lists.user_id`.
 """
 QUOTED = {"ident": quoting.identifier, "literal": quoting.literal}
-MACRO = re.compile(r"\{#- (?P<doc>(?:(?!#\}).)*?) -#\}\n\{%- macro (?P<call>\w+\(.*?\)) -%\}", re.S)
+MACRO = re.compile(r"\{#- (?:(?!#\}).)*? -#\}\n\{%- macro (?P<name>\w+)\(", re.S)
 
 
 def template_names_page(table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]) -> str:
@@ -40,17 +40,16 @@ def template_names_page(table: Callable[[Sequence[str], Sequence[Sequence[str]]]
             "\n## Quoting\n",
             table(["name", "meaning"], quoted),
             "\n## Expressions\n",
-            "The macros of `sql_templates/macros/expressions.sql`.\n",
-            table(["name", "meaning"], list(_macros())),
+            "The macros of `sql_templates/macros/expressions.sql`, which explains each of them:\n",
+            ", ".join(f"`{name}`" for name in _macros()) + ".",
             "",
         ]
     )
 
 
-def _macros() -> Iterator[list[str]]:
+def _macros() -> list[str]:
     text = (template_root() / "macros/expressions.sql").read_text(encoding="utf-8")
-    for macro in MACRO.finditer(text):
-        yield [_code(macro["call"]), _text(macro["doc"])]
+    return [macro["name"] for macro in MACRO.finditer(text)]
 
 
 def _code(call: str) -> str:

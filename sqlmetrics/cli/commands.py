@@ -62,6 +62,13 @@ Example:
 """
 
 
+_START = """
+\b
+Example:
+  sqlmetrics evaluate -r recs.parquet -i test.parquet ndcg@10 recall@10
+  sqlmetrics evaluate --help
+"""
+
 _COMPARISON = """
 \b
 Example:
@@ -75,6 +82,7 @@ _WIDTH = 79  # of a terminal
 
 @click.group(
     cls=CommandGroup,
+    epilog=_START,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
@@ -178,9 +186,9 @@ def check(metrics: tuple[str, ...], strict: bool, **options: Any) -> None:
     """Check the tables for data problems.
 
     Errors are problems for which evaluate rejects the tables. Warnings are data problems that may
-    distort results. Notes are other facts worth knowing. Check the tables for METRICS only, or
-    without METRICS for every metric that the tables allow. With --by or --by-item, also warn of
-    slices with few users. Exit with code 1 if there are errors.
+    distort results. Notes are other facts worth knowing. Name METRICS to check the tables for
+    these metrics only; the default is every metric that the tables allow. With --by or --by-item,
+    also warn of slices with few users. Exit with code 1 if there are errors.
     """
     from sqlmetrics.checks.survey import rows_of, unreadable
     from sqlmetrics.cli.layout import render_findings
@@ -283,7 +291,7 @@ Example:
 )
 @shared.verdict_output_options
 def run_tests(file: str, typed: tuple[str, ...], trust_file: bool, **options: Any) -> None:
-    """Run the gates of a TOML FILE.
+    """Run the gates of a TOML FILE, which say when a model fails.
 
     The tables [evaluate] and [compare] of FILE are tests. Their keys are the options of these
     commands, and metrics. Keys at the top of FILE apply to all tests. Further options on the
@@ -459,10 +467,10 @@ class _SqlCommand(Command):
 @main.command(cls=_SqlCommand)
 @shared.question_options
 @shared.summary_options
-@shared.option("Metrics", "--per-user", is_flag=True, help="Print the statement of per-user.")
+@shared.option("Output", "--per-user", is_flag=True, help="Print the statement of per-user.")
 @shared.long_option
 @shared.option(
-    "Metrics",
+    "Output",
     "--dialect",
     type=click.Choice(DIALECTS),
     help="SQL dialect of the statement; default: that of the engine.",
@@ -535,7 +543,7 @@ Example:
 @shared.question_options
 @shared.summary_options
 @shared.option(
-    "Metrics",
+    "Output",
     "--dialect",
     type=click.Choice(DIALECTS),
     default=NATIVE,
@@ -611,8 +619,8 @@ Example:
     metavar="N",
     help="Explain the N users with the highest values.",
 )
-@shared.option("Metrics", "--sql", "as_sql", is_flag=True, help="Print the statements instead.")
-@shared.option("Metrics", "--dialect", type=click.Choice(DIALECTS), help="SQL dialect of --sql.")
+@shared.option("Output", "--sql", "as_sql", is_flag=True, help="Print the statements instead.")
+@shared.option("Output", "--dialect", type=click.Choice(DIALECTS), help="SQL dialect of --sql.")
 @shared.name_options
 @shared.option(
     "Output",
@@ -660,7 +668,7 @@ def user(words: tuple[str, ...], **options: Any) -> None:
 @shared.check_option
 @shared.output_options
 def explain(metrics: tuple[str, ...], start: str, end: str, **options: Any) -> None:
-    """Explain why two conventions give different values.
+    """Explain why two conventions (libraries) differ.
 
     Each step changes one more setting that METRICS depend on. The column change shows how far the
     step moves the value on your tables.
@@ -681,7 +689,9 @@ Example:
 _NOT_IDENTIFIED = 4  # exit code
 
 
-@main.command(epilog=_IDENTIFIED, short_help="Find the conventions that give reported numbers.")
+@main.command(
+    epilog=_IDENTIFIED, short_help="Find the conventions (libraries) that give reported numbers."
+)
 @click.argument("numbers", nargs=-1, required=True)
 @shared.input_options
 @shared.tried_option
@@ -701,9 +711,9 @@ def identify(
 ) -> None:
     """Find the conventions that give NUMBERS, such as map@10=0.7616, to the digits of each number.
 
-    A number is [MODEL:] METRIC[@K]=NUMBER[%]. If no convention gives a number, single settings of
-    the conventions are changed. If nothing gives any of the numbers, write the nearest values and
-    exit with code 4.
+    A number is [MODEL:] METRIC[@K]=NUMBER[%]. If no convention gives a number, one setting of
+    a convention is changed at a time. If nothing gives any of the numbers, write the nearest
+    values and exit with code 4.
     """
     from sqlmetrics.cli.layout import render_identified
 
@@ -775,7 +785,7 @@ def macros(
 @shared.templates_option
 @shared.format_option
 def conventions(name: str | None, templates: tuple[str, ...], kind: str | None) -> None:
-    """List the conventions, or describe one.
+    """List the conventions (libraries), or describe one.
 
     If NAME is a convention, show all its settings. If NAME is a metric, show the settings that each
     convention chooses for it.
@@ -869,8 +879,8 @@ Example:
 @shared.split_options
 @shared.column_options
 @shared.engine_options
-@shared.option("Metrics", "--sql", "as_sql", is_flag=True, help="Print the statements instead.")
-@shared.option("Metrics", "--dialect", type=click.Choice(DIALECTS), help="SQL dialect of --sql.")
+@shared.option("Output", "--sql", "as_sql", is_flag=True, help="Print the statements instead.")
+@shared.option("Output", "--dialect", type=click.Choice(DIALECTS), help="SQL dialect of --sql.")
 @shared.option(
     "Tables",
     "--interactions-table",

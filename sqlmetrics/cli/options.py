@@ -46,8 +46,8 @@ TABLES = [
 ]
 
 GROUPS = (
-    "Tables", "Metrics", "Definitions", "Slices and intervals", "Checks and gates", "Engine",
-    "Output",
+    "Tables", "Metrics", "Rule of the split", "Definitions", "Slices and intervals",
+    "Checks and gates", "Engine", "Output",
 )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def option(group: str, *names: str, **settings: Any) -> Callable[[Any], Any]:
     return click.option(*names, cls=Option, group=group, **settings)
 
 
-_table, _metric, _definition, _slice, _check, _engine = (
+_table, _metric, _rule, _definition, _slice, _check, _engine = (
     functools.partial(option, group) for group in GROUPS[:-1]
 )
 
@@ -142,7 +142,7 @@ engine_options = _options(
 )
 
 split_options = _options(
-    _metric(
+    _rule(
         "--by",
         required=True,
         metavar="RULE",
@@ -150,39 +150,39 @@ split_options = _options(
         "user; last-share=S: the last share of the events of each user; random: pairs of user and "
         "item; users: users with all of their events.",
     ),
-    _metric("--at", metavar="TIME", help="With time: the first held-out moment, e.g. 2024-03-01."),
-    _metric(
+    _rule("--at", metavar="TIME", help="With time: the first held-out moment, e.g. 2024-03-01."),
+    _rule(
         "--share",
         metavar="S",
         help="With time, random and users: the share of events, pairs or users to hold out.",
     ),
-    _metric(
+    _rule(
         "--rounding",
         type=click.Choice(["ceil", "floor", "round", "train"]),
-        help="With last-share: how to round the held-out events, or those of the history (train, "
-        "half to even). Default: ceil.",
+        help="With last-share: how to round the number of held-out events (default: ceil); train "
+        "rounds the number of events of the history, half to even.",
     ),
-    _metric(
+    _rule(
         "--gap",
         metavar="TIME",
         help="Omit the events of this time before the border, e.g. 12h or 1d; for timestamps that "
         "are numbers, a number in their unit.",
     ),
-    _metric("--seed", type=int, help="With random and users: seed of the hash. Default: 1."),
-    _metric(
+    _rule("--seed", type=int, help="With random and users: seed of the hash. Default: 1."),
+    _rule(
         "--drop",
         multiple=True,
         metavar="NAMES",
         help="Held-out events to drop: cold_users and cold_items (not in the history), seen (in "
         "the history of the user).",
     ),
-    _metric(
+    _rule(
         "--core",
         metavar="N,M",
         help="Remove users with fewer than N items and items with fewer than M users from the "
-        "history, until none is left.",
+        "history, until all of them have enough.",
     ),
-    _metric(
+    _rule(
         "--core-of",
         type=click.Choice(["history", "events"]),
         help="Apply the core to the history (default), or to all events, which leaks.",
@@ -241,7 +241,7 @@ input_options = _options(
         "-k",
         "cutoffs",
         metavar="K",
-        help="Cutoffs for metrics given without one, e.g. 5,10 or 1:20",
+        help="Cutoffs of the metrics that have none, such as ndcg: 5,10 or 1:20.",
     ),
     set_option,
     column_options,

@@ -44,7 +44,7 @@ OF_EXAMPLE = words(_OF_README.replace("../data", "examples/data"))
 
 @pytest.mark.parametrize(
     ("page", "blocks"),
-    [(COMMAND_LINE, 9), (WAREHOUSE, 1), (MEMORY, 2), (RECORD, 2), (REPORT, 2)],
+    [(COMMAND_LINE, 9), (WAREHOUSE, 1), (MEMORY, 2), (RECORD, 2), (REPORT, 1)],
     ids=["command line", "warehouse", "memory", "record", "report"],
 )
 def test_shell_of_the_page(page: str, blocks: int, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Bad input of every kind, as typed, and the messages that docs/reference/refusals.md shows for it.
+"""Bad input of every kind, as typed, and its messages, which refusals.md beside this file has.
 
-These tests write the page: `pytest tests/docs/test_refusals.py --renew`. A message is right if it
+These tests write that file: `pytest tests/docs/test_refusals.py --renew`. A message is right if it
 names what is wrong; the words that it must have stand beside each case.
 """
 
@@ -15,9 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from sqlmetrics.cli.commands import main as cli
-from tests.support.paths import ROOT
 
-PAGE = ROOT / "docs" / "reference" / "refusals.md"
+PAGE = Path(__file__).with_name("refusals.md")
 
 # file -> its lines; lists and truth of two users are good, and each other file is bad in one way
 FILES = {
@@ -344,9 +343,7 @@ def test_the_page_is_what_was_answered(
     if request.config.getoption("--renew"):
         PAGE.write_text(page(answers), encoding="utf-8")
     is_current = PAGE.read_text(encoding="utf-8") == page(answers)
-    assert is_current, (
-        "pytest tests/docs/test_refusals.py --renew writes docs/reference/refusals.md"
-    )
+    assert is_current, "pytest tests/docs/test_refusals.py --renew writes tests/docs/refusals.md"
 
 
 def test_the_good_files_are_good(tmp_path: Path) -> None:

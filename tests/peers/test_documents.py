@@ -1,8 +1,8 @@
 """The five documents: every example that they print, with their inputs, through the Python API.
 
 000 the metrics page of RePlay 0.9, 001 the metrics page of Jurity 2, 002 the metrics page of
-rs_metrics 0.2, 003 the notebook of a course, 004 a tutorial in a blog. docs/reference/coverage.md
-lists what they describe and where it is tested.
+rs_metrics 0.2, 003 the notebook of a course, 004 a tutorial in a blog. documents.md beside this
+file lists what they describe and where it is tested.
 
 An example is computed under the convention of its document. Where the number of a document rests
 on a fault or on a choice of its own, the value of `standard` stands beside it. Expected numbers are

@@ -1,7 +1,7 @@
 """The same answer for any number of threads, order of rows, layout of files and kind of table.
 
 Values per user are equal to the last bit, and so is all that is counted, sorted or resampled from
-them: sums of a user are sums of integers (docs/explanation/decisions/0002-exact-sums.md). What is
+them: sums of a user are sums of integers (docs/explanation/decisions.md). What is
 summed over users as floating-point numbers, means and standard deviations, may differ by the order
 in which that is done; the bound of docs/explanation/trust.md is what is tested here.
 """
