@@ -1,4 +1,4 @@
-"""Rewrite the arithmetic of parsed SQL; the passes apply to every query and every engine.
+"""Rewrite the arithmetic of parsed SQL; nearly all passes apply to every query and engine.
 
 Each pass takes a node of the tree and replaces it if needed.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmetrics.sql.trees import walk
+from sqlmetrics.sql.trees import find_all, walk
 
 _MEANS = (exp.Avg, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop)
 
@@ -21,8 +21,6 @@ def apply(tree: exp.Expr) -> exp.Expr:
             guarded_division(node)
         elif isinstance(node, exp.Log):
             native_log2(node)
-        elif isinstance(node, _MEANS):
-            mean_of_doubles(node)
     return tree
 
 
@@ -58,13 +56,15 @@ def native_log2(node: exp.Log) -> None:
         node.replace(exp.Anonymous(this="log2", expressions=[node.expression]))
 
 
-def mean_of_doubles(node: exp.AggFunc) -> None:
-    """Average doubles: a mean of whole numbers is whole in Redshift, with 6 decimals in Snowflake.
+def means_of_doubles(tree: exp.Expr) -> None:
+    """Average doubles, for other dialects than that of DuckDB, in which every mean is a double.
 
-    Spark, Trino and BigQuery shorten means of decimals. Simplification removes needless casts.
+    A mean of whole numbers is whole in Redshift, and has 6 decimals in Snowflake. Spark, Trino and
+    BigQuery shorten means of decimals. Simplification removes needless casts.
     """
-    value = node.this.expressions[0] if isinstance(node.this, exp.Distinct) else node.this
-    is_case = isinstance(value, exp.Case) and len(value.args["ifs"]) == 1
-    if is_case and value.args.get("default") is None:
-        value = value.args["ifs"][0].args["true"]
-    value.replace(exp.cast(value.copy(), "double"))
+    for node in find_all(tree, *_MEANS):
+        value = node.this.expressions[0] if isinstance(node.this, exp.Distinct) else node.this
+        is_case = isinstance(value, exp.Case) and len(value.args["ifs"]) == 1
+        if is_case and value.args.get("default") is None:
+            value = value.args["ifs"][0].args["true"]
+        value.replace(exp.cast(value.copy(), "double"))

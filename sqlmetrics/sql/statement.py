@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from sqlmetrics.sql import names as names_of
 from sqlmetrics.sql import transpile
+from sqlmetrics.sql.arithmetic import means_of_doubles
 from sqlmetrics.sql.dialects import keeps_materialized, settings
 from sqlmetrics.sql.layout import laid_out, title_lines
 from sqlmetrics.sql.query_graph import DIALECT, Node, Plan, Query, new_name
@@ -184,6 +185,7 @@ def relations_of(
         tree = node.named(names)
         if dialect != DIALECT and not node.is_input:
             transpile.check(tree, dialect)
+            means_of_doubles(tree)
         if node.is_input and isinstance(node, Query) and node.table != "users":
             _note_rows(tree)
         relations += flat(names[node.key], tree, taken)
