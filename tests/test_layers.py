@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import graphlib
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
 
 import grimp
+import pytest
 
 from tests.support.paths import ROOT, TESTS
 
@@ -54,3 +56,13 @@ def test_no_test_module_imports_another() -> None:
     imported = re.compile(r"^\s*(from tests\.\S*\btest_|from tests\.\w+ import .*\btest_)", re.M)
     for path in TESTS.rglob("*.py"):
         assert not imported.search(path.read_text(encoding="utf-8")), path
+
+
+def test_a_python_that_is_too_old_is_refused_by_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["requires-python"] == ">=3.11"
+    (folder,) = project["build-system"]["backend-path"]
+    backend = ROOT / folder / f"{project['build-system']['build-backend']}.py"
+    monkeypatch.setattr(sys, "version_info", (3, 10, 13))
+    with pytest.raises(SystemExit, match=r"needs Python 3\.11 or newer"):
+        runpy.run_path(str(backend))
