@@ -87,7 +87,7 @@ def without_bytes(frame: pd.DataFrame) -> pd.DataFrame:
             character or f"\\x{one:02X}" for character, one in zip(plain, value, strict=True)
         )
 
-    objects = frame.select_dtypes("object").columns
+    objects = [name for name, dtype in frame.dtypes.items() if dtype.kind == "O"]
     blobs = [name for name in objects if isinstance(next(iter(frame[name].dropna()), 0), bytes)]
     return frame.assign(**{str(name): frame[name].map(text) for name in blobs}) if blobs else frame
 

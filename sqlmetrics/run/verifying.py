@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlmetrics.errors import UsageError
+from sqlmetrics.errors import DataError, UsageError
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.quoting import identifier, literal
 from sqlmetrics.sql.templates import render_file
@@ -38,8 +38,7 @@ def samples(session: Session, n_users: int) -> tuple[dict[str, Any], dict[str, A
             "verify compares a database with DuckDB and needs interactions",
             remedy=Message("give the URL or connection of a database with ", Argument("engine")),
         )
-    source = session.tables["interactions"].sources[0]
-    users = _rows(session, source, session.where.get("interactions"), n_users=n_users)
+    users = _sampled(session, n_users)
     # notes about the data would be about these users only
     ours = {**session.given, "check": False}
     theirs = {**ours, **dict.fromkeys(_OF_DATABASE)}
@@ -47,14 +46,43 @@ def samples(session: Session, n_users: int) -> tuple[dict[str, Any], dict[str, A
     for name, table in session.tables.items():
         tables: dict[str | None, Any] = {}
         for source in table.sources:
-            condition = _of_users(_keys(session, source), users)
-            whole = " AND ".join(f"({one})" for one in (session.where.get(name), condition) if one)
-            tables[source.model] = _rows(session, source, whole)
+            whole = _condition(session, name, source, users)
+            rows = _rows(session, source, whole)
+            if not rows.num_rows:
+                raise DataError(f"{name}: {source.label} is empty", table=name)
+            if source.run is None:
+                tables[source.model] = rows
+            else:
+                tables.setdefault(source.model, {})[source.run] = rows
             if whole:
                 conditions[name] = whole
         theirs[name] = tables if table.models else tables[None]
     ours["where"] = conditions
     return ours, theirs
+
+
+def _sampled(session: Session, n_users: int) -> list[tuple[Any, ...]]:
+    """Return the first users of the held-out interactions, and one of every source without them."""
+    users: list[tuple[Any, ...]] = []
+    tables = dict(sorted(session.tables.items(), key=lambda item: item[0] != "interactions"))
+    for name, table in tables.items():
+        for source in table.sources:
+            if not _keys(session, source):
+                continue
+            of_users = _condition(session, name, source, users)
+            if not users or not _rows(session, source, of_users, n_users=1).num_rows:
+                n = 1 if users else n_users
+                found = _rows(session, source, session.where.get(name), n_users=n)
+                users += [tuple(row.values()) for row in found.to_pylist()]
+    return users
+
+
+def _condition(
+    session: Session, name: str, source: Source, users: Sequence[tuple[Any, ...]]
+) -> str:
+    """Return the condition on the rows of a source, for these users only."""
+    parts = (session.where.get(name), _of_users(_keys(session, source), users))
+    return " AND ".join(f"({part})" for part in parts if part)
 
 
 def _keys(session: Session, source: Source) -> list[str]:
@@ -81,12 +109,12 @@ def _rows(session: Session, source: Source, condition: str | None, n_users: int 
     return pa.Table.from_pylist(rows)
 
 
-def _of_users(keys: Sequence[str], users: Any) -> str:
+def _of_users(keys: Sequence[str], users: Sequence[tuple[Any, ...]]) -> str:
     """Return the condition that a row belongs to one of the users; empty without user columns."""
-    if not keys:
+    if not (keys and users):
         return ""
     names = list(map(identifier, keys))
-    rows = (zip(names, map(literal, row.values()), strict=True) for row in users.to_pylist())
+    rows = (zip(names, map(literal, row), strict=True) for row in users)
     each = (" AND ".join(f"{name} = {value}" for name, value in row) for row in rows)
     return "(" + " OR ".join(f"({one})" for one in each) + ")"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -218,6 +219,8 @@ def parse_gate(
             + suggestion(column, of.columns)
         )
     number, past = _threshold(text, match)
+    if not all(map(math.isfinite, (number, *(term.factor for term in past)))):
+        raise UsageError(f"the gate {text!r} could never decide: its number is too large")
     is_share = match["percent"] is not None
     if past and of is not EVALUATION:
         raise UsageError(

@@ -1211,6 +1211,30 @@ def test_verify(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
         duckdb.verify("mrr")
 
 
+def test_verify_of_tables_that_lack_users(shop: Any, connection: Any) -> None:
+    """The first user has no history, and is in one of the two models."""
+    for name, rows in {
+        "recs": "('o''Hara', 'it''1', 1), ('o''Hara', 'x\\y', 2), ('zoe', 'b', 1)",
+        "others": "('zoe', 'c', 1), ('zoe', 'b', 2)",
+        "truth": "('o''Hara', 'x\\y', 0), ('zoe', 'b', 0)",
+        "past": "('zoe', 'c', 0), ('zoe', 'x\\y', 0)",
+    }.items():
+        columns = '"User Id", "item""id", rank'
+        shop(f"CREATE TABLE shop.{name} AS SELECT * FROM (VALUES {rows}) AS r ({columns})")
+    shop("CREATE TABLE shop.nothing AS SELECT * FROM shop.past WHERE rank > 9")
+    recs, others = "shop.recs", "shop.others"
+    columns = {"user_id": "User Id", "item_id": 'item"id'}
+    for lists in (recs, {"a": recs, "b": others}, {"a": {"1": recs, "2": others}, "b": recs}):
+        tables = {"recommendations": lists, "interactions": "shop.truth", "columns": columns}
+        with Evaluator(**tables, history="shop.past", engine=connection) as evaluator:
+            assert evaluator.verify(["mrr", "popularity"], 2, users=1).empty
+    with (
+        Evaluator(**tables, history="shop.nothing", engine=connection) as evaluator,
+        pytest.raises(sm.DataError, match=r"^history: the table shop.nothing is empty"),
+    ):
+        evaluator.verify("mrr", users=1)
+
+
 def test_verify_on_the_command_line(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ("evaluate", "mrr", "recall", *GIVEN, "--engine", url, "--verify", "--format", "csv")
     result = run(*asked)
