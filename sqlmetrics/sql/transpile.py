@@ -18,7 +18,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 from sqlmetrics.errors import UsageError
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE, PRINTED_AS
 from sqlmetrics.sql.names import has_placeholders, is_reference, placed_table
-from sqlmetrics.sql.portable import counted, problems
+from sqlmetrics.sql.portable import FRACTIONS, counted, problems
 from sqlmetrics.sql.templates import macro
 from sqlmetrics.sql.trees import find_all, walk
 from sqlmetrics.texts.messages import Argument, Message
@@ -739,6 +739,18 @@ def _places_of_nulls(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
             place = order.expressions.index(node)
             keys = [*order.expressions[:place], is_null, *order.expressions[place:]]
             order.set("expressions", keys)
+
+
+@_pass("bigquery")
+def _partitions_of_fractions(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Partition windows by the texts of fractions: BigQuery rejects partitions by FLOAT64."""
+    for window in _all(tree, exp.Window):
+        keys = window.args.get("partition_by") or ()
+        window.set("partition_by", [exp.cast(k, "text") if _is_fraction(k) else k for k in keys])
+
+
+def _is_fraction(key: exp.Expr) -> bool:
+    return isinstance(key, exp.Column) and key.name in FRACTIONS
 
 
 def _is_never_null(value: exp.Expr) -> bool:

@@ -59,6 +59,9 @@ PRINTED = [
     ("tiny_reals", "postgres", "SELECT CAST(x AS FLOAT) AS y FROM t",
      "SELECT CAST(CASE WHEN ABS(x) <= CAST(7.006492321624085e-46 AS DOUBLE PRECISION) THEN 0 "
      "ELSE x END AS REAL) AS y FROM t"),
+    ("partitions_of_fractions", "bigquery",
+     "SELECT count(*) OVER (PARTITION BY user_id, t.score) AS n FROM t",
+     "SELECT COUNT(*) OVER (PARTITION BY user_id, CAST(t.score AS STRING)) AS n FROM t"),
     ("least_of_known", "trino", "SELECT least(k, n) AS y FROM t",
      "SELECT LEAST(COALESCE(k, n), COALESCE(n, k)) AS y FROM t"),
     ("least_of_known", "bigquery", "SELECT greatest(5, n) AS y FROM t",
