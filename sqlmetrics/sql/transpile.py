@@ -525,6 +525,34 @@ def _differences_of_times(tree: exp.Expr, dialect: str) -> None:
         node.replace(exp.DatetimeDiff(**{name: part.copy() for name, part in parts.items()}))
 
 
+@_pass("spark", "databricks", "trino", "athena", "datafusion")
+def _whole_milliseconds(tree: exp.Expr, dialect: str) -> None:
+    """Subtract whole milliseconds, as in the other engines: Spark counts those that have passed
+    between two times of microseconds, DataFusion counts seconds, and Trino rounds times."""
+    for node in _all(tree, exp.DateDiff):
+        if dialect in ("trino", "athena"):
+            for time in (node.this, node.expression):
+                time.set("to", exp.DataType.build("timestamp(6)"))
+            continue
+        later, earlier = (
+            _milliseconds(time.copy(), dialect) for time in (node.this, node.expression)
+        )
+        node.replace(exp.Paren(this=exp.Sub(this=later, expression=earlier)))
+
+
+def _milliseconds(time: exp.Expr, dialect: str) -> exp.Expr:
+    """Return the milliseconds from 1970 to a time."""
+    if dialect == "datafusion":
+        whole = exp.TimestampTrunc(this=time, unit=exp.var("MILLISECOND"))
+        nanoseconds = exp.cast(whole, "bigint")
+        million = exp.Literal.number(1000000)
+        return exp.Div(this=nanoseconds, expression=million, typed=True, safe=False)
+    start = exp.cast(exp.Literal.string("1970-01-01"), time.to.copy())
+    passed = exp.DateDiff(this=time, expression=start, unit=exp.var("MICROSECOND"))
+    thousand = exp.Literal.number(1000)
+    return exp.Floor(this=exp.Div(this=passed, expression=thousand, typed=True, safe=False))
+
+
 @_pass("clickhouse")
 def _microseconds(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
     """Cast to times with microseconds: ClickHouse's DateTime has whole seconds, from 1970 on."""
