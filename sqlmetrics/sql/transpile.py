@@ -541,7 +541,8 @@ def _whole_milliseconds(tree: exp.Expr, dialect: str) -> None:
 
 
 def _milliseconds(time: exp.Expr, dialect: str) -> exp.Expr:
-    """Return the milliseconds from 1970 to a time."""
+    """Return the milliseconds from 1970 to a time, the cast of a value."""
+    assert isinstance(time, exp.Cast)
     if dialect == "datafusion":
         whole = exp.TimestampTrunc(this=time, unit=exp.var("MILLISECOND"))
         nanoseconds = exp.cast(whole, "bigint")
