@@ -24,7 +24,7 @@ _FRACTIONAL = (exp.Div, exp.Sqrt, exp.Ln, exp.Log, exp.Exp, exp.Avg, exp.Stddev,
 _NAMED_FUNCTIONS = {"log2"}  # functions for which the parser has no class
 _WHOLE = {exp.DType.BIGINT, exp.DType.INT, exp.DType.INT128}
 # columns of stages that hold fractions; the types of other columns are unknown here
-_FRACTIONS = {
+FRACTIONS = {
     "group_target", "price", "predicted", "propensity", "relevance", "reward", "score", "value",
     "weight",
 }  # fmt: skip
@@ -167,7 +167,7 @@ def _may_be_fraction(cast: exp.Cast) -> bool:
             return True
         if isinstance(node, exp.Literal) and _is_number(node) and not node.name.isdigit():
             return True
-        if isinstance(node, exp.Column) and node.name.lower() in _FRACTIONS:
+        if isinstance(node, exp.Column) and node.name.lower() in FRACTIONS:
             return True
     return False
 
@@ -360,6 +360,14 @@ RULES: tuple[Rule, ...] = (
         "use ROWS or RANGE",
         lambda spec: str(spec.args.get("kind")).upper() == "GROUPS"
         or bool(spec.args.get("exclude")),
+    ),
+    Rule(
+        "RANGE without count", (exp.Window,),
+        "Redshift supports only frames of rows",
+        "count rows with equal values by count(*) OVER (PARTITION BY …, value ORDER BY …)",
+        lambda window: not isinstance(window.this, exp.Count)
+        and window.args.get("spec") is not None
+        and str(window.args["spec"].args.get("kind")).upper() == "RANGE",
     ),
     Rule(
         "numbering without an order", (exp.Window,),

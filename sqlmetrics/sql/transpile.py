@@ -18,7 +18,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 from sqlmetrics.errors import UsageError
 from sqlmetrics.sql.dialects import DIALECTS, NATIVE, PRINTED_AS
 from sqlmetrics.sql.names import has_placeholders, is_reference, placed_table
-from sqlmetrics.sql.portable import counted, problems
+from sqlmetrics.sql.portable import FRACTIONS, counted, problems
 from sqlmetrics.sql.templates import macro
 from sqlmetrics.sql.trees import find_all, walk
 from sqlmetrics.texts.messages import Argument, Message
@@ -525,6 +525,35 @@ def _differences_of_times(tree: exp.Expr, dialect: str) -> None:
         node.replace(exp.DatetimeDiff(**{name: part.copy() for name, part in parts.items()}))
 
 
+@_pass("spark", "databricks", "trino", "athena", "datafusion")
+def _whole_milliseconds(tree: exp.Expr, dialect: str) -> None:
+    """Subtract whole milliseconds, as in the other engines: Spark counts those that have passed
+    between two times of microseconds, DataFusion counts seconds, and Trino rounds times."""
+    for node in _all(tree, exp.DateDiff):
+        if dialect in ("trino", "athena"):
+            for time in (node.this, node.expression):
+                time.set("to", exp.DataType.build("timestamp(6)"))
+            continue
+        later, earlier = (
+            _milliseconds(time.copy(), dialect) for time in (node.this, node.expression)
+        )
+        node.replace(exp.Paren(this=exp.Sub(this=later, expression=earlier)))
+
+
+def _milliseconds(time: exp.Expr, dialect: str) -> exp.Expr:
+    """Return the milliseconds from 1970 to a time, the cast of a value."""
+    assert isinstance(time, exp.Cast)
+    if dialect == "datafusion":
+        whole = exp.TimestampTrunc(this=time, unit=exp.var("MILLISECOND"))
+        nanoseconds = exp.cast(whole, "bigint")
+        million = exp.Literal.number(1000000)
+        return exp.Div(this=nanoseconds, expression=million, typed=True, safe=False)
+    start = exp.cast(exp.Literal.string("1970-01-01"), time.to.copy())
+    passed = exp.DateDiff(this=time, expression=start, unit=exp.var("MICROSECOND"))
+    thousand = exp.Literal.number(1000)
+    return exp.Floor(this=exp.Div(this=passed, expression=thousand, typed=True, safe=False))
+
+
 @_pass("clickhouse")
 def _microseconds(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
     """Cast to times with microseconds: ClickHouse's DateTime has whole seconds, from 1970 on."""
@@ -739,6 +768,18 @@ def _places_of_nulls(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
             place = order.expressions.index(node)
             keys = [*order.expressions[:place], is_null, *order.expressions[place:]]
             order.set("expressions", keys)
+
+
+@_pass("bigquery")
+def _partitions_of_fractions(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG001
+    """Partition windows by the texts of fractions: BigQuery rejects partitions by FLOAT64."""
+    for window in _all(tree, exp.Window):
+        keys = window.args.get("partition_by") or ()
+        window.set("partition_by", [exp.cast(k, "text") if _is_fraction(k) else k for k in keys])
+
+
+def _is_fraction(key: exp.Expr) -> bool:
+    return isinstance(key, exp.Column) and key.name in FRACTIONS
 
 
 def _is_never_null(value: exp.Expr) -> bool:

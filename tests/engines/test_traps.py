@@ -77,6 +77,17 @@ CASES: dict[str, tuple[dict[str, pa.Table], dict[str, Any], dict[str, Any]]] = {
         {"metrics": ["ndcg(gain=linear)@2", "recall(ties=average)@1"]},
     ),
     "whole lists before a cutoff": ({}, {}, {"metrics": ["mrr", "map", "ndcg@2"]}),
+    # from item 20 to the lists, 1,000 milliseconds begin, and 999 pass
+    "times with microseconds": (
+        {"recommendations": LISTS.append_column("timestamp", [pa.array(
+            [datetime(2024, 1, 31, 23, 30, 1, 100)] * 7, pa.timestamp("us"))]),
+         "items": pa.table({"item_id": [10, 20, 30, 40], "created_at": pa.array(
+            [datetime(2024, 1, 31, 20, 0, 0, 123456), datetime(2024, 1, 31, 23, 30, 0, 900),
+             datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(2024, 1, 31)],
+            pa.timestamp("us"))})},
+        {},
+        {"metrics": [f"item_age(unit=hours,aggregate={a})@3" for a in ("min", "median", "max")]},
+    ),
     "times with a zone": (
         {"interactions": TRUTH.append_column(
             "timestamp", [pa.array([BEFORE, AFTER] * 3 + [AFTER], pa.timestamp("us", "UTC"))])},

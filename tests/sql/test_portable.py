@@ -115,6 +115,11 @@ BAD = [
         "frame by groups",
         "SELECT sum(a) OVER (ORDER BY b GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW) AS x FROM t",
     ),
+    (
+        "RANGE without count",
+        "SELECT sum(a) OVER (ORDER BY b RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS x "
+        "FROM t",
+    ),
     ("numbering without an order", "SELECT row_number() OVER () AS x FROM t"),
     ("numbering without an order", "SELECT rank() OVER (PARTITION BY a) AS x FROM t"),
     ("test for NaN", "SELECT a FROM t WHERE isnan(a)"),

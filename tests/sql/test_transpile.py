@@ -59,6 +59,9 @@ PRINTED = [
     ("tiny_reals", "postgres", "SELECT CAST(x AS FLOAT) AS y FROM t",
      "SELECT CAST(CASE WHEN ABS(x) <= CAST(7.006492321624085e-46 AS DOUBLE PRECISION) THEN 0 "
      "ELSE x END AS REAL) AS y FROM t"),
+    ("partitions_of_fractions", "bigquery",
+     "SELECT count(*) OVER (PARTITION BY user_id, t.score) AS n FROM t",
+     "SELECT COUNT(*) OVER (PARTITION BY user_id, CAST(t.score AS STRING)) AS n FROM t"),
     ("least_of_known", "trino", "SELECT least(k, n) AS y FROM t",
      "SELECT LEAST(COALESCE(k, n), COALESCE(n, k)) AS y FROM t"),
     ("least_of_known", "bigquery", "SELECT greatest(5, n) AS y FROM t",
@@ -151,6 +154,19 @@ PRINTED = [
     ("differences_of_times", "bigquery",
      "SELECT date_diff('millisecond', CAST(a AS TIMESTAMP), CAST(b AS TIMESTAMP)) AS y FROM t",
      "SELECT DATETIME_DIFF(CAST(b AS DATETIME), CAST(a AS DATETIME), MILLISECOND) AS y FROM t"),
+    ("whole_milliseconds", "spark",
+     "SELECT date_diff('millisecond', CAST(a AS TIMESTAMP), CAST(b AS TIMESTAMP)) AS y FROM t",
+     "SELECT (FLOOR(DATEDIFF(MICROSECOND, CAST('1970-01-01' AS TIMESTAMP_NTZ), CAST(b AS "
+     "TIMESTAMP_NTZ)) / 1000) - FLOOR(DATEDIFF(MICROSECOND, CAST('1970-01-01' AS TIMESTAMP_NTZ), "
+     "CAST(a AS TIMESTAMP_NTZ)) / 1000)) AS y FROM t"),
+    ("whole_milliseconds", "trino",
+     "SELECT date_diff('millisecond', CAST(a AS TIMESTAMP), CAST(b AS TIMESTAMP)) AS y FROM t",
+     "SELECT DATE_DIFF('MILLISECOND', DATE_TRUNC('MILLISECOND', CAST(a AS TIMESTAMP(6))), "
+     "DATE_TRUNC('MILLISECOND', CAST(b AS TIMESTAMP(6)))) AS y FROM t"),
+    ("whole_milliseconds", "datafusion",
+     "SELECT date_diff('millisecond', CAST(a AS TIMESTAMP), CAST(b AS TIMESTAMP)) AS y FROM t",
+     "SELECT (CAST(DATE_TRUNC('MILLISECOND', CAST(b AS TIMESTAMP)) AS BIGINT) / 1000000 - "
+     "CAST(DATE_TRUNC('MILLISECOND', CAST(a AS TIMESTAMP)) AS BIGINT) / 1000000) AS y FROM t"),
     ("times_in_utc", "snowflake", "SELECT make_timestamp(epoch_us(x)) AS y FROM t",
      "SELECT CONVERT_TIMEZONE('UTC', x) AS y FROM t"),
     ("times_in_utc", "clickhouse", "SELECT make_timestamp(epoch_us(x)) AS y FROM t",
