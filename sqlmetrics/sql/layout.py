@@ -6,6 +6,7 @@ This module joins such lines again, up to the maximum line length.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import textwrap
@@ -222,7 +223,7 @@ def _expression(text: str, indent: int) -> list[str]:
         return [text]
     words = _Places.of(text).words
     if "AS" not in words or not words.keys().isdisjoint(_KEYWORDS):
-        return _broken(text, indent)
+        return [*_broken(text, indent)]
     place = words["AS"][-1]
     *lines, last = _broken(text[:place], indent)
     alias = text[place:]
@@ -231,10 +232,11 @@ def _expression(text: str, indent: int) -> list[str]:
     return [*lines, last, *_moved([alias.strip()], _STEP)]
 
 
-def _broken(text: str, indent: int) -> list[str]:
+@functools.lru_cache(maxsize=1024)  # the terms inside of terms are tried more than once
+def _broken(text: str, indent: int) -> tuple[str, ...]:
     """Break an expression at operators outside brackets, or else open its longest brackets."""
     if _fits(text, indent):
-        return [text]
+        return (text,)
     places = _Places.of(text)
     splits = [
         (words, _pieces(text, [at for word in words for at in places.words.get(word, ())]))
@@ -245,23 +247,23 @@ def _broken(text: str, indent: int) -> list[str]:
         words, (first, *others) = splits[0]
         step = 0 if words == _KEYWORDS else _STEP
         below = (_moved(_expression(part, indent + step), step) for part in others)
-        return [*_expression(first, indent), *itertools.chain(*below)]
+        return *_expression(first, indent), *itertools.chain(*below)
     for _, terms in splits:
         fit = _fits(terms[0], indent) and all(_fits(term, indent + _STEP) for term in terms[1:])
         if fit or len(terms[0]) >= _SHORT:
-            return _terms(terms, indent)
+            return tuple(_terms(terms, indent))
     if splits:
-        return _terms(splits[0][1], indent)
+        return tuple(_terms(splits[0][1], indent))
     if not places.groups:
-        return [text]
+        return (text,)
     start, end = max(places.groups, key=lambda group: group[1] - group[0])
     inner = _contents(text[start:end].strip(), indent + _STEP)
-    return [text[:start], *_moved(inner, _STEP), text[end:]]
+    return text[:start], *_moved(inner, _STEP), text[end:]
 
 
 def _terms(terms: Sequence[str], indent: int) -> list[str]:
     """Lay out the terms of an operation: as many per line as fit, long ones in open brackets."""
-    lines, step = _broken(terms[0], indent), 0
+    lines, step = [*_broken(terms[0], indent)], 0
     for term in terms[1:]:
         together = f"{lines[-1]} {term}"
         if _fits(together, indent):
