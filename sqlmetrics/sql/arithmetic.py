@@ -67,4 +67,5 @@ def means_of_doubles(tree: exp.Expr) -> None:
         is_case = isinstance(value, exp.Case) and len(value.args["ifs"]) == 1
         if is_case and value.args.get("default") is None:
             value = value.args["ifs"][0].args["true"]
-        value.replace(exp.cast(value.copy(), "double"))
+        if not isinstance(value.unnest(), exp.Div):
+            value.replace(exp.cast(value.copy(), "double"))

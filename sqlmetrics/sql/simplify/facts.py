@@ -361,9 +361,7 @@ class Inside:
             return self.is_known(value) and self.is_positive(value)
         if isinstance(node, exp.Window):
             if isinstance(node.this, exp.Sum | exp.Max | exp.Min):
-                spec = node.args.get("spec")
-                sees_row = spec is None or spec.args.get("end") == "CURRENT ROW"
-                return sees_row and self.is_known(node.this.this)
+                return _sees_its_row(node) and self.is_known(node.this.this)
             return isinstance(node.this, exp.Count | exp.RowNumber | exp.Rank | exp.DenseRank)
         if isinstance(node, exp.Sum | exp.Max | exp.Min | exp.Avg):
             return self._has_rows(node.this) and self.is_known(_within(node.this, self.given))
@@ -392,7 +390,7 @@ class Inside:
             if isinstance(node.this, exp.Sum | exp.Max | exp.Min):
                 return self.is_positive(node.this.this)
             if isinstance(node.this, exp.Count):  # of the row itself, at least
-                return isinstance(node.this.this, exp.Star) and node.args.get("spec") is None
+                return isinstance(node.this.this, exp.Star) and _sees_its_row(node)
             return isinstance(node.this, exp.RowNumber | exp.Rank | exp.DenseRank)
         if isinstance(node, exp.RowNumber | exp.Rank | exp.DenseRank):
             return True
@@ -475,6 +473,12 @@ class Inside:
         if isinstance(node, exp.Sum | exp.Max | exp.Min | exp.Neg | exp.Abs | exp.Nullif):
             return self.is_double(node.this)
         return False
+
+
+def _sees_its_row(window: exp.Window) -> bool:
+    """Has the frame of a row the row itself?"""
+    spec = window.args.get("spec")
+    return spec is None or (spec.args.get("end") == "CURRENT ROW" and not spec.args.get("exclude"))
 
 
 def _logarithm_of(node: exp.Expr) -> exp.Expr | None:
