@@ -257,6 +257,27 @@ CASES: dict[str, tuple[str, str]] = {
         "SELECT place, sum(1 / n) AS share, max(1 / place) AS gain "
         "FROM places INNER JOIN sizes ON n = place GROUP BY place",
     ),
+    "a frame that ends with its row counts the row, unless it is excluded": (
+        """
+        counted AS (
+            SELECT user_id,
+                count(*) OVER (
+                    ORDER BY score RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                ) AS n,
+                count(*) OVER (
+                    ORDER BY score ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                    EXCLUDE CURRENT ROW
+                ) AS n_others
+            FROM recs
+        )
+        SELECT user_id, 1 / nullif(n, 0) AS share, 1 / nullif(n_others, 0) AS of_others
+        FROM counted
+        """,
+        "WITH counted AS ( SELECT user_id, count(*) OVER (ORDER BY score RANGE BETWEEN UNBOUNDED "
+        "PRECEDING AND CURRENT ROW) AS n, count(*) OVER ( ORDER BY score ROWS BETWEEN UNBOUNDED "
+        "PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW ) AS n_others FROM lists_table ) "
+        "SELECT user_id, 1 / n AS share, 1 / nullif(n_others, 0) AS of_others FROM counted",
+    ),
     "a column that makes rows stays": (
         """
         places AS (SELECT unnest([1, 2]) AS place, 3 AS three FROM recs)
