@@ -128,7 +128,7 @@ DATA_ERRORS: list[Case] = [
      lambda _: evaluate(R.rename(columns={"item_id": "itm_id"}).assign(iem_id=1)),
      ["'itm_id' or 'iem_id'", "Map another column with columns={'recommendations.item_id': …}"]),
     ("no user", lambda _: evaluate(R, I.rename(columns={"user_id": "uid"})),
-     ["interactions", "'user_id'", "'uid'", "columns={'interactions.user_id': …}"]),
+     ["interactions", "'user_id'", "'uid'", "columns={'interactions.user_id': 'uid'}"]),
     ("no column at all", lambda _: evaluate(pd.DataFrame()), ["recommendations", "no columns"]),
     ("a mapped column that is not there", lambda _: evaluate(columns={"user_id": "usr"}),
      ["recommendations", "'usr'", "user_id, item_id, rank"]),

@@ -66,15 +66,14 @@ def test_errors_and_warnings_are_those_of_evaluate() -> None:
 def test_no_user_has_a_value_to_slice_by() -> None:
     told = "country in the table users. Check that the table has rows, and that its ids match"
     others = USERS.assign(user_id=[7, 8])
-    for method, users, options in (
-        ("evaluate", USERS.iloc[:0], {}),
-        ("evaluate", others, {}),
-        ("evaluate", others, {"combinations": True}),
-        ("compare", others, {"baseline": "a"}),
-        ("report", others, {}),
+    for method, options in (
+        ("evaluate", {}),
+        ("evaluate", {"combinations": True}),
+        ("compare", {"baseline": "a"}),
+        ("report", {}),
     ):
         with (
-            Evaluator({"a": LISTS, "b": LISTS}, TRUTH, users=users) as evaluator,
+            Evaluator({"a": LISTS, "b": LISTS}, TRUTH, users=others) as evaluator,
             pytest.warns(sm.SqlmetricsWarning, match=f"no user has a value of {told}"),
         ):
             getattr(evaluator, method)("ndcg@10", by="country", **options)

@@ -47,7 +47,7 @@ ID_TYPES = {
     "UNION": "union_value(a := id)", "NULL": "NULL",
 }  # fmt: skip
 # no ids, or, as BOOLEAN and NULL, not enough of them
-NO_IDS = {"BOOLEAN", "STRUCT", "MAP", "LIST", "ARRAY", "UNION", "NULL"}
+NO_IDS = {"BOOLEAN", "INTERVAL", "STRUCT", "MAP", "LIST", "ARRAY", "UNION", "NULL"}
 
 
 def test_types_of_ids(expected: list[float]) -> None:
