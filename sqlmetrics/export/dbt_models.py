@@ -278,7 +278,7 @@ class Maker:
     def _check_test(self, name: str, check: Check, plan: Plan) -> DataTest:
         if check.name == "common_users":
             finds = "recommendations and interactions without a user in common"
-            inner = indented(self._statement(plan, []), "  ")
+            inner = indented(self._statement(plan, []), "  ", self.dialect)
             sql = f"SELECT n_common\nFROM (\n  {inner}\n) AS counted\nWHERE n_common = 0"
             return DataTest(name, finds, f"/* {finds} */\n{sql}")
         finds = f"{check.table}: {check.title}"

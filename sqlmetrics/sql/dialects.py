@@ -13,6 +13,8 @@ Dialect = Literal[
 ]  # fmt: skip
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 PRINTED_AS = {"datafusion": "postgres"}  # name of the dialect in sqlglot
+# \ escapes the next character of a text literal
+_ESCAPES = ("spark", "databricks", "snowflake", "bigquery", "clickhouse", "redshift")
 # ORDER BY (DataFusion, Trino) or GROUP BY (ClickHouse) tell -0.0 from 0.0
 SIGNED_ZEROS = ("trino", "athena", "clickhouse", "datafusion")
 # without these settings, ClickHouse fills unmatched rows of a LEFT JOIN with 0 instead of NULL,
@@ -53,3 +55,8 @@ def settings(dialect: str) -> str:
 def keeps_materialized(dialect: str) -> bool:
     """Return whether the dialect supports `WITH x AS MATERIALIZED`."""
     return dialect in (NATIVE, "postgres")
+
+
+def has_escapes(dialect: str) -> bool:
+    """Return whether a backslash in a text literal escapes the next character."""
+    return dialect in _ESCAPES

@@ -13,11 +13,16 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from sqlmetrics.sql.dialects import NATIVE, has_escapes
+
 WIDTH = 100
 _STEP = 4
 _SHORT = 20  # a break before the next term would leave a very short line
-_QUOTED = re.compile(r"""--[^\n]*|/\*.*?\*/|(?P<quoted>'[^']*'|"[^"]*")""", re.DOTALL)
-_BREAK = "\ue000"  # a line break in a name or a text literal; private characters mean nothing
+# names and text literals, but not those inside of comments
+_COMMENTED = r"--[^\n]*|/\*.*?\*/|"
+_QUOTED = _COMMENTED + r"""(?P<quoted>'[^']*'|"[^"]*"|`[^`]*`)"""
+_ESCAPED = _COMMENTED + r"""(?P<quoted>'(\\.|[^'\\])*'|"(\\.|[^"\\])*"|`(\\.|[^`\\])*`)"""
+_HIDDEN, _REST = "\ue000", "\ue001"  # instead of their characters; private characters mean nothing
 _COMMENT = re.compile(r"\s*/\*\s*(.*?)\s*\*/")
 _LISTS = ("SELECT", "SELECT DISTINCT", "GROUP BY", "ORDER BY")
 _CLAUSE = re.compile(
@@ -54,29 +59,38 @@ class _Part:
         return text
 
 
-def laid_out(text: str, indent: int = 0) -> list[str]:
+def laid_out(text: str, indent: int = 0, dialect: str = NATIVE) -> list[str]:
     """Lay out a query that was printed with one expression per line.
 
     `indent` is the indentation of the query. A returned line contains the line breaks of its names
     and text literals.
     """
-    lines = _protected(text).split("\n")
-    quoted = "".join(match["quoted"] or "" for match in _QUOTED.finditer(text))
-    if "/*" not in quoted:  # no comment
-        lines = _joined_lines(lines, indent)
-    return [line.replace(_BREAK, "\n") for line in lines]
+    hidden, quoted = _hidden(text, dialect)
+    return [_shown(line, quoted) for line in _joined_lines(hidden.split("\n"), indent)]
 
 
-def indented(sql: str, by: str) -> str:
+def indented(sql: str, by: str, dialect: str = NATIVE) -> str:
     """Indent the lines after the first, but not within names and text literals."""
-    return re.sub(r"\n(?!\n)", "\n" + by, _protected(sql)).replace(_BREAK, "\n")
+    hidden, quoted = _hidden(sql, dialect)
+    return _shown(re.sub(r"\n(?!\n)", "\n" + by, hidden), quoted)
 
 
-def _protected(sql: str) -> str:
-    """Replace the line breaks in names and text literals."""
-    return _QUOTED.sub(
-        lambda match: match[0].replace("\n", _BREAK) if match["quoted"] else match[0], sql
-    )
+def _hidden(sql: str, dialect: str) -> tuple[str, Iterator[str]]:
+    """Replace names and text literals, which may hold anything, by as many private characters."""
+    quoted: list[str] = []
+
+    def hidden(match: re.Match[str]) -> str:
+        if match["quoted"] is None:
+            return match[0]
+        quoted.append(match[0])
+        return _HIDDEN + _REST * (len(match[0]) - 1)
+
+    pattern = _ESCAPED if has_escapes(dialect) else _QUOTED
+    return re.sub(pattern, hidden, sql, flags=re.DOTALL), iter(quoted)
+
+
+def _shown(line: str, quoted: Iterator[str]) -> str:
+    return re.sub(f"{_HIDDEN}{_REST}*", lambda _: next(quoted), line)
 
 
 def _joined_lines(lines: Sequence[str], indent: int) -> list[str]:
@@ -123,14 +137,8 @@ def _is_open(part: _Part) -> bool:
 
 def _n_open(text: str) -> int:
     """Count the brackets and CASEs that are open at the end of a text."""
-    text = _without_texts(text)
     words = re.findall(r"\bCASE\b|\bEND\b", text)
     return text.count("(") - text.count(")") + words.count("CASE") - words.count("END")
-
-
-def _without_texts(text: str) -> str:
-    """Replace text literals and names in quotes, which may hold anything, by as many letters."""
-    return _QUOTED.sub(lambda match: "x" * len(match[0]) if match["quoted"] else match[0], text)
 
 
 def _lines(part: _Part, indent: int) -> Iterator[str]:
@@ -201,7 +209,7 @@ class _Places:
     def of(cls, text: str) -> _Places:
         """Find the places of a text."""
         places, depth, start, is_between = cls(), 0, 0, False
-        for match in _TOKENS.finditer(_without_texts(text)):
+        for match in _TOKENS.finditer(text):
             word = match[0].strip()
             if word.startswith(_OPENING):
                 start, depth = match.end() if depth == 0 else start, depth + 1

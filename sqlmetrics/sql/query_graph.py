@@ -370,7 +370,7 @@ class Plan:
             if uses.get(node.key, 0) > 1 and keeps_materialized(dialect):
                 # scanning an input twice is cheaper than copying it
                 how = "NOT MATERIALIZED " if node.is_input else "MATERIALIZED "
-            inner = indented(texts[node.key], "  ") if pretty else texts[node.key]
+            inner = indented(texts[node.key], "  ", dialect) if pretty else texts[node.key]
             name = spelled.name(names[node.key], dialect)
             ctes.append(f"{name} AS {how}(\n  {inner}\n)")
         result = texts[self.root.key]

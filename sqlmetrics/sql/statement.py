@@ -144,7 +144,7 @@ def _together(relations: Sequence[Relation]) -> exp.Expr:
 
 def _text(tree: exp.Expr, title: str, dialect: str, indent: str = "") -> str:
     lines = title_lines(title, len(indent))
-    lines += laid_out(transpile.text_of(tree, dialect), len(indent))
+    lines += laid_out(transpile.text_of(tree, dialect), len(indent), dialect)
     return "\n".join(indent + line if line else line for line in lines)
 
 
@@ -156,7 +156,7 @@ def query(tree: exp.Expr, dialect: str = DIALECT, is_input: bool = True) -> str:
     """
     tree = tree.copy()
     drop_aliases(tree)
-    return "\n".join(laid_out(transpile.printed(tree, dialect, is_input=is_input)))
+    return "\n".join(laid_out(transpile.printed(tree, dialect, is_input=is_input), dialect=dialect))
 
 
 def relations_of(

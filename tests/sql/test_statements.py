@@ -6,8 +6,10 @@ import duckdb
 import pandas as pd
 import pytest
 import sqlglot
+from sqlglot import exp
 
 import sqlmetrics as sm
+from sqlmetrics.sql.dialects import DIALECTS, PRINTED_AS
 from sqlmetrics.sql.layout import laid_out
 from tests.support.worlds import CUTOFFS, SOME, of_users
 
@@ -71,15 +73,19 @@ def test_a_long_quotient_is_broken_outside_of_brackets(expression: str, lines: l
     assert laid_out(text) == ["SELECT", *lines, "FROM lists"]
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("length", range(0, 40, 3))
-def test_texts_stay_beside_names_with_apostrophes(length: int) -> None:
-    text = f"those that are new, {'x' * length} - and others"
-    query = (
-        f"""SELECT coalesce("user's", 'no group is known here') = '{text}' AS "price - refund" """
-    )
+def test_names_and_texts_stay_as_they_are(dialect: str, length: int) -> None:
+    texts = ["those that are new, - and others", "it's - a (test", "C:\\", "a\nb - c", "/* - */"]
+    shown = " || ".join(exp.Literal.string("x" * length + text).sql("duckdb") for text in texts)
+    query = f"""SELECT coalesce("user's", "net (price - refund", {shown}) AS "price - `refund`" """
     tree = sqlglot.parse_one(query, dialect="duckdb")
-    lines = laid_out(tree.sql("duckdb", pretty=True, normalize_functions="lower"))
-    assert sqlglot.parse_one("\n".join(lines), dialect="duckdb") == tree
+    name = PRINTED_AS.get(dialect, dialect)
+    text = tree.sql(name, pretty=True)
+    lines = laid_out(text, dialect=dialect)
+    assert sqlglot.parse_one("\n".join(lines), dialect=name) == sqlglot.parse_one(
+        text, dialect=name
+    )
 
 
 WEIGHED = "sum(CASE WHEN depth_of_an_item <= length_of_the_list THEN agreement - above END)"
