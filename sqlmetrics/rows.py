@@ -76,20 +76,23 @@ class Rows:
         return cls(list(frame.columns), kinds, list(plain.itertuples(index=False, name=None)))
 
 
+def text_of(value: Any) -> str:
+    """Return a value as text; bytes, ids of the type BLOB, as DuckDB casts them."""
+    if not isinstance(value, bytes):
+        return str(value)
+    plain = (chr(one) if 32 <= one < 127 and one not in b"\\\"'" else None for one in value)
+    return "".join(
+        character or f"\\x{one:02X}" for character, one in zip(plain, value, strict=True)
+    )
+
+
 def without_bytes(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose bytes, ids of the type BLOB, are the texts that DuckDB casts them to."""
-
-    def text(value: Any) -> Any:
-        if not isinstance(value, bytes):
-            return value
-        plain = (chr(one) if 32 <= one < 127 and one not in b"\\\"'" else None for one in value)
-        return "".join(
-            character or f"\\x{one:02X}" for character, one in zip(plain, value, strict=True)
-        )
-
-    objects = [name for name, dtype in frame.dtypes.items() if dtype.kind == "O"]
-    blobs = [name for name in objects if isinstance(next(iter(frame[name].dropna()), 0), bytes)]
-    return frame.assign(**{str(name): frame[name].map(text) for name in blobs}) if blobs else frame
+    """Return a frame whose bytes are texts."""
+    texts: dict[str, Any] = {}
+    for name, dtype in frame.dtypes.items():
+        if dtype.kind == "O" and isinstance(next(iter(frame[name].dropna()), 0), bytes):
+            texts[str(name)] = frame[name].map(text_of, na_action="ignore")
+    return frame.assign(**texts) if texts else frame
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 from sqlmetrics.cli import markdown, paper
 from sqlmetrics.cli.tables import Marks, is_missing, table_text, texts_of
 from sqlmetrics.errors import UsageError, suggestion
-from sqlmetrics.rows import Rows, without_bytes
+from sqlmetrics.rows import Rows, text_of, without_bytes
 from sqlmetrics.stats.leaderboard import further_columns
 from sqlmetrics.texts.terminal import one_line, visible_json
 from sqlmetrics.texts.wording import rounded
@@ -180,7 +180,7 @@ def _field(value: Any, digits: int | None) -> Any:
     if is_missing(value):
         return None
     if isinstance(value, list):  # the examples of a finding
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(value, ensure_ascii=False, default=text_of)
     if isinstance(value, float) and digits is not None:
         return f"{rounded(value, digits):.{digits}f}"
     return value
@@ -188,7 +188,7 @@ def _field(value: Any, digits: int | None) -> Any:
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """Write JSON, with control characters escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=text_of)
     return visible_json(text + "\n")
 
 

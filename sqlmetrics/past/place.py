@@ -263,7 +263,7 @@ class _Folder(Place):
         return True
 
     def _check_files(self, connection: duckdb.DuckDBPyConnection, files: str) -> None:
-        """Check that all files have the columns of most files with runs."""
+        """Check that all files have the columns of most files with runs, and none is a copy."""
         schemas = f"SELECT list_sort(list(name)), file_name FROM parquet_schema({files})"
         alike: dict[tuple[str, ...], list[str]] = {}  # files by the names in their schemas
         for names, file in connection.execute(f"{schemas} GROUP BY ALL ORDER BY ALL").fetchall():
@@ -282,6 +282,16 @@ class _Folder(Place):
                     + (f"it has no column {missing[0]}" if missing else f"it also has {more[0]}"),
                     remedy="move the file to another folder",
                 )
+        named = f"FROM read_parquet({files}, filename = 'file', hive_partitioning = false)"
+        copies = connection.execute(
+            f"SELECT run_id, min(file), max(file) {named} GROUP BY run_id "
+            "HAVING count(DISTINCT file) > 1 ORDER BY run_id LIMIT 1"
+        ).fetchone()
+        if copies is not None:
+            raise DataError(
+                f"{self.text}: the files {copies[1]} and {copies[2]} both have the run {copies[0]}",
+                remedy="remove the file that is a copy",
+            )
 
     def added(
         self, rows: Callable[[duckdb.DuckDBPyConnection], Mapping[str, str]], run_id: str

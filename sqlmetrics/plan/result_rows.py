@@ -107,7 +107,9 @@ def lacks_groups(results: Results) -> bool:
     tables = results.wide.tables.values()
     if len({table.everybody.key for table in tables}) > 1 or results.of_runs:
         return True
-    if results.planner.several_models and not all(map(has_every_model, tables)):
+    by_list = results.slicing is not None and bool(results.slicing.of_lists)
+    several = results.planner.several_models or by_list
+    if several and not all(map(has_every_model, tables)):
         return True
     if results.item_slices is None:
         return False

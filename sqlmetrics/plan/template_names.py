@@ -124,6 +124,10 @@ class TemplateNames(KeyNames):
         """Does a column hold text?"""
         return self._is_kind("text", table, column)
 
+    def is_list(self, table: str, column: str) -> bool:
+        """Does a column hold lists?"""
+        return table in self._tables and self._tables[table].columns.get(column, "").endswith("]")
+
     @property
     def text_ids(self) -> list[str]:
         """The columns that identify users and items, without quotes, that hold text in both lists

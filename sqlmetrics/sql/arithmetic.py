@@ -62,7 +62,7 @@ def means_of_doubles(tree: exp.Expr) -> None:
     A mean of whole numbers is whole in Redshift, and has 6 decimals in Snowflake. Spark, Trino and
     BigQuery shorten means of decimals. Simplification removes needless casts.
     """
-    for node in find_all(tree, *_MEANS):
+    for node in reversed(find_all(tree, *_MEANS)):  # copies hold the means inside
         value = node.this.expressions[0] if isinstance(node.this, exp.Distinct) else node.this
         is_case = isinstance(value, exp.Case) and len(value.args["ifs"]) == 1
         if is_case and value.args.get("default") is None:

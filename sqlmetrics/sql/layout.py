@@ -6,6 +6,7 @@ This module joins such lines again, up to the maximum line length.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import re
@@ -31,11 +32,16 @@ _CLAUSE = re.compile(
 )
 _OPENING, _CLOSING = ("(", "[", "CASE"), (")", "]", "END")
 # where an expression is broken, the weakest operators first
-_KEYWORDS = ("FROM", "WHERE", "GROUP", "ORDER", "LIMIT", "ROWS", "RANGE", "WHEN", "THEN", "ELSE")
+_KEYWORDS = (
+    "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "ROWS", "RANGE", "WHEN", "THEN", "ELSE"
+)  # fmt: skip
+_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 _LOGICAL = (("OR",), ("AND",))
-_BREAKS = (_KEYWORDS, *_LOGICAL, ("||",), ("+", "-"), ("*", "/"), ("OVER",))
+_BREAKS = (
+    _KEYWORDS, *_LOGICAL, _COMPARISONS, ("||",), ("+", "-"), ("*", "/"), ("OVER",),
+)  # fmt: skip
 _TOKENS = re.compile(
-    r"[(\[\])]|\bCASE\b(?: \w+(?= WHEN))?|\bEND\b|,|(?<!DISTINCT) (?:BETWEEN|AS|"
+    r"[(\[\])]|\bCASE\b(?: \w+(?= WHEN))?|\bEND\b|,|(?<!DISTINCT)(?<!WITHIN) (?:BETWEEN|AS|"
     + "|".join(re.escape(word) for words in _BREAKS for word in words)
     + ")(?= )"
 )
@@ -66,7 +72,10 @@ def laid_out(text: str, indent: int = 0, dialect: str = NATIVE) -> list[str]:
     and text literals.
     """
     hidden, quoted = _hidden(text, dialect)
-    return [_shown(line, quoted) for line in _joined_lines(hidden.split("\n"), indent)]
+    lines = hidden.split("\n")
+    with contextlib.suppress(RecursionError):  # of deeply nested brackets
+        lines = _joined_lines(lines, indent)
+    return [_shown(line, quoted) for line in lines]
 
 
 def indented(sql: str, by: str, dialect: str = NATIVE) -> str:
@@ -262,6 +271,8 @@ def _broken(text: str, indent: int) -> tuple[str, ...]:
             return tuple(_terms(terms, indent))
     if splits:
         return tuple(_terms(splits[0][1], indent))
+    if any(at < len(text) for at in places.commas):  # keys
+        return tuple(_terms(_pieces(text, places.commas), indent))
     if not places.groups:
         return (text,)
     start, end = max(places.groups, key=lambda group: group[1] - group[0])

@@ -779,7 +779,7 @@ def _partitions_of_fractions(tree: exp.Expr, dialect: str) -> None:  # noqa: ARG
 
 
 def _is_fraction(key: exp.Expr) -> bool:
-    return isinstance(key, exp.Column) and key.name in FRACTIONS
+    return isinstance(key, exp.Column) and key.name.lower() in FRACTIONS
 
 
 def _is_never_null(value: exp.Expr) -> bool:

@@ -220,7 +220,7 @@ def parse_gate(
         )
     number, past = _threshold(text, match)
     if not all(map(math.isfinite, (number, *(term.factor for term in past)))):
-        raise UsageError(f"the gate {text!r} could never decide: its number is too large")
+        raise UsageError(f"the gate {text!r} can never fail or pass: its number is too large")
     is_share = match["percent"] is not None
     if past and of is not EVALUATION:
         raise UsageError(

@@ -56,6 +56,10 @@ def register(
                     column=field.name,
                     remedy="give the files of the dataset, or dataset.to_table()",
                 )
+    if isinstance(data, pa.Table) and not data.column_names:
+        raise DataError(
+            f"{label}: the table given as {label} has no columns", remedy="give a table with rows"
+        )
     name = engine.bind(f"sqlmetrics_{re.sub(r'[^a-z0-9]+', '_', label.lower())}", data)
     types = engine.describe(name, label)
     types.pop(str(row_number), None)

@@ -509,7 +509,8 @@ class TableReader:
         if relation.like_values:
             return self._no_header(table, relation, relation.like_values)
         required, optional = COLUMNS[table]
-        read = {*self.user_keys, *required, *optional} if column == name else set()
+        known = {*self.user_keys, *required, *optional} - {name}
+        read = known | {self._mapped(table, other) for other in known}
         others = [other for other in relation.types if other not in read]
         close, same = close_names(column, others), same_letters(column, others)
         only = close[0] if len(close) == 1 and not same else ""

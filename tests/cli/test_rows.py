@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pytest
 
 import sqlmetrics as sm
-from sqlmetrics.cli.formats import formats_of, rendered
+from sqlmetrics.cli.formats import formats_of, json_text, rendered
 from sqlmetrics.rows import COUNT, NUMBER, TEXT, Rows
 from tests.support.evaluators import Evaluator
 
@@ -77,6 +79,12 @@ def test_no_user_has_a_value_to_slice_by() -> None:
             pytest.warns(sm.SqlmetricsWarning, match=f"no user has a value of {told}"),
         ):
             getattr(evaluator, method)("ndcg@10", by="country", **options)
+
+
+def test_bytes_in_json_are_the_texts_of_the_engine() -> None:
+    blob = b"a\x00'\\"
+    ((text,),) = duckdb.execute("SELECT CAST(?::BLOB AS VARCHAR)", [blob]).fetchall()
+    assert json.loads(json_text({"user_id": blob})) == {"user_id": text}
 
 
 def test_missing_values() -> None:

@@ -506,3 +506,15 @@ def test_files_of_other_tables_in_the_folder_are_named(
         assert words in str(told.value)
     Path(folder, name).unlink()
     assert len(sm.trend("results/", "recall@2")) == 2
+
+
+def test_a_copy_of_a_run_is_named() -> None:
+    """Its rows would count twice, and join with themselves."""
+    result, _ = of_users({"u1": 0.5, "u2": 0.2})
+    sm.append(result, "results/")
+    (file,) = Path("results").glob("*.parquet")
+    Path("results", "copy.parquet").write_bytes(file.read_bytes())
+    with pytest.raises(sm.DataError, match=r"copy\.parquet both have the run|both have the run"):
+        sm.trend("results/", "recall@2")
+    Path("results", "copy.parquet").unlink()
+    assert len(sm.trend("results/", "recall@2")) == 1

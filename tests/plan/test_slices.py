@@ -845,3 +845,20 @@ def test_a_metric_called_like_a_slice_of_items_is_refused_for_it() -> None:
         pytest.raises(UsageError, match="reads listed_rows in popularity; slices of items support"),
     ):
         evaluator.evaluate("popularity(counted=rows)@1", by="popularity")
+
+
+@pytest.mark.parametrize("models", [["a"], ["a", "b"]])
+def test_a_run_without_a_user_of_a_slice_has_a_row(models: list[str]) -> None:
+    users = pd.DataFrame({"user_id": [1, 2], "country": ["A", "B"]})
+    pairs = [("r1", 1), ("r1", 2), ("r2", 1)]
+    lists = pd.DataFrame(
+        [(model, run, user, 1, 1) for model in models for run, user in pairs],
+        columns=["model", "run", "user_id", "item_id", "rank"],
+    )
+    truth = pd.DataFrame({"user_id": [1, 2], "item_id": [1, 1]})
+    options = {"settings": {"audience": "recommended"}, "check": False}
+    with sm.Evaluator(lists, truth, users=users, **options) as evaluator:
+        found = evaluator.evaluate("recall@1", by=["run", "country"])
+    rows = found[["run", "country", "n_users"]].to_numpy().tolist()
+    expected = [["r1", "A", 1], ["r1", "B", 1], ["r2", "A", 1], ["r2", "B", 0]]
+    assert sorted(rows) == sorted(expected * len(models))

@@ -112,6 +112,10 @@ BEST = "max(whole_weight + ideal_depth * (agreement_of_the_list - agreement_of_t
             ["CASE position", "    WHEN 1", f"    THEN {WEIGHED}", "    ELSE total_weight",
              "END AS value"],
         ),
+        (
+            f"{BEST} = {BEST} AS best",
+            [BEST, f"    = {BEST}", "    AS best"],
+        ),
         (  # AND belongs to BETWEEN
             f"sum(number_of_other_items) OVER (PARTITION BY {', '.join(['user_identifier'] * 2)} "
             "ORDER BY predicted ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - n AS value",
@@ -132,6 +136,15 @@ def test_long_expressions_are_laid_out_by_their_structure(
     text = tree.sql("duckdb", pretty=True, normalize_functions="lower")
     assert laid_out(text) == ["SELECT", *("    " + line for line in lines), "FROM lists"]
     assert sqlglot.parse_one("\n".join(laid_out(text)), dialect="duckdb") == tree
+
+
+def test_expressions_that_are_too_deep_are_printed_as_they_are() -> None:
+    expression = "x"
+    for number in range(60):
+        expression = f"(some_factor * ({expression} + some_number_{number}) + another_one)"
+    tree = sqlglot.parse_one(f"SELECT {expression} AS y FROM t", dialect="duckdb")
+    lines = laid_out(tree.sql("duckdb", pretty=True))
+    assert sqlglot.parse_one("\n".join(lines), dialect="duckdb") == tree
 
 
 def test_a_long_sum_is_broken_before_its_terms() -> None:

@@ -304,3 +304,12 @@ def test_sqlglot_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(UsageError, match="duckdb: IGNORE NULLS is not supported"):
         transpile.printed(parse("SELECT max(x IGNORE NULLS) AS z FROM t", "here"), "duckdb")
     assert not caplog.records
+
+
+def test_means_inside_of_means_are_means_of_doubles() -> None:
+    tree = sqlglot.parse_one("SELECT avg(avg(x)) OVER () AS y FROM t GROUP BY k", dialect="duckdb")
+    arithmetic.means_of_doubles(tree)
+    assert tree.sql("redshift") == (
+        "SELECT AVG(CAST(AVG(CAST(x AS DOUBLE PRECISION)) AS DOUBLE PRECISION)) OVER () AS y "
+        "FROM t GROUP BY k"
+    )

@@ -23,9 +23,8 @@ WITH recommendations AS (
         model, user_id, item_id,
         ROW_NUMBER() OVER (
             PARTITION BY model, user_id
-            ORDER BY score DESC, CASE
-                WHEN relevance IS NULL THEN 0 ELSE 1
-            END NULLS LAST, relevance NULLS LAST, item_id NULLS LAST
+            ORDER BY score DESC, CASE WHEN relevance IS NULL THEN 0 ELSE 1 END NULLS LAST,
+                relevance NULLS LAST, item_id NULLS LAST
         ) AS rank
     FROM recommendations
     LEFT JOIN relevant USING (user_id, item_id)

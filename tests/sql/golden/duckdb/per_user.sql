@@ -34,9 +34,8 @@ WITH recommendations AS (
         lower_item.model, lower_item.user_id, lower_item.rank,
         sum(
             CASE
-                WHEN (
-                    upper_item.predicted > lower_item.predicted
-                ) = (upper_item.relevance > lower_item.relevance)
+                WHEN (upper_item.predicted > lower_item.predicted)
+                    = (upper_item.relevance > lower_item.relevance)
                 THEN 1
                 ELSE -1
             END * CASE
