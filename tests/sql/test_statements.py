@@ -140,11 +140,10 @@ def test_long_expressions_are_laid_out_by_their_structure(
 
 def test_expressions_that_are_too_deep_are_printed_as_they_are() -> None:
     expression = "x"
-    for number in range(60):
+    for number in range(300):
         expression = f"(some_factor * ({expression} + some_number_{number}) + another_one)"
-    tree = sqlglot.parse_one(f"SELECT {expression} AS y FROM t", dialect="duckdb")
-    lines = laid_out(tree.sql("duckdb", pretty=True))
-    assert sqlglot.parse_one("\n".join(lines), dialect="duckdb") == tree
+    printed = ["SELECT", f"  {expression} AS y", "FROM t"]
+    assert laid_out("\n".join(printed)) == printed
 
 
 def test_a_long_sum_is_broken_before_its_terms() -> None:
