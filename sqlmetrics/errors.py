@@ -233,7 +233,11 @@ def check_choice(argument: str, chosen: object, known: Sequence[str]) -> None:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x' or 'y'?` with the names closest to `name`, or an empty text."""
-    close = close_names(name, known)
+    return meant(close_names(name, known))
+
+
+def meant(close: Sequence[str]) -> str:
+    """Return the question whether one of these names was meant; empty without a name."""
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 

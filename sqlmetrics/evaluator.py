@@ -12,7 +12,7 @@ from sqlmetrics.plan.request import Request
 from sqlmetrics.record.record import recorded
 from sqlmetrics.run import comparing, looking, one_user, printing, verifying
 from sqlmetrics.run import path as run
-from sqlmetrics.run.public_calls import OnSession, public
+from sqlmetrics.run.public_calls import OnSession, check_arguments, public
 from sqlmetrics.run.session import Session
 from sqlmetrics.stats.power import Power
 
@@ -389,11 +389,13 @@ class Evaluator(OnSession):
         Raises:
             UsageError: see `evaluate`; or no table was given, or `trust_input` is set.
         """
+        check_arguments("check", options, looking.findings)
         return frame_of(looking.findings(self._session, metrics, k, **options))
 
     @public
     def findings(self, metrics: Metrics = None, k: Cutoffs = None, **options: Any) -> list[Finding]:
         """Return the findings of `check` as objects with the same fields."""
+        check_arguments("findings", options, looking.findings)
         return looking.findings(self._session, metrics, k, **options)
 
     @public
@@ -426,6 +428,7 @@ class Evaluator(OnSession):
         from sqlmetrics.report.analysis import Question
         from sqlmetrics.run.reporting import report
 
+        check_arguments("report", options, Question)
         return report(self._session, Question(metrics, k, **options), check, examples, title)
 
     @public
@@ -447,6 +450,7 @@ class Evaluator(OnSession):
         from sqlmetrics.report.analysis import Question
         from sqlmetrics.run.reporting import plot
 
+        check_arguments("plot", options, Question)
         return plot(self._session, figure, Question(metrics, k, **options))
 
     @public

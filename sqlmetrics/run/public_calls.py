@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Self, TypeVar, cast
 
 from sqlmetrics.errors import UsageError
@@ -73,28 +71,27 @@ class OnSession:
 _arguments: dict[str, set[str]] = {}  # of every public call, by its name
 
 
-def _unknown(method: str, name: str) -> TypeError:
-    others = [other for other, names in _arguments.items() if name in names and other != method]
-    of = f"; it is an argument of {', '.join(others)}" if others else ""
-    return TypeError(f"{method} has no argument {name!r}{of}")
+def check_arguments(method: str, given: Iterable[str], function: Callable[..., Any]) -> None:
+    """Check that a function has the arguments that a public call was given for it.
 
-
-@contextlib.contextmanager
-def passing(method: str, options: Collection[str]) -> Iterator[None]:
-    """Let a public call pass options on; an error about an unknown option names the call."""
-    try:
-        yield
-    except TypeError as error:
-        found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-        if found is None or found[1] not in options:
-            raise
-        raise _unknown(method, found[1]) from None
+    Raises:
+        TypeError: it lacks one; the message names the call.
+    """
+    known = inspect.signature(function).parameters
+    for name in given:
+        if name not in known:
+            others = [
+                other for other, names in _arguments.items() if name in names and other != method
+            ]
+            of = f"; it is an argument of {', '.join(others)}" if others else ""
+            raise TypeError(f"{method} has no argument {name!r}{of}")
 
 
 def public(method: _Method) -> _Method:
     """Turn a method of the evaluator into a public call; a nested call joins the outer one."""
     parameters = inspect.signature(method).parameters.values()
     _arguments[method.__name__] = {one.name for one in parameters}
+    takes_all = any(one.kind is one.VAR_KEYWORD for one in parameters)
 
     @functools.wraps(method)
     def called(evaluator: OnSession, *args: Any, **kwargs: Any) -> Any:
@@ -104,7 +101,8 @@ def public(method: _Method) -> _Method:
                     Argument("audit"),
                     " corrects the results of evaluate, compare and sql, and no others; remove it",
                 )
-            with passing(method.__name__, kwargs):
-                return method(evaluator, *args, **kwargs)
+            if not takes_all:  # others check what they pass on
+                check_arguments(method.__name__, kwargs, method)
+            return method(evaluator, *args, **kwargs)
 
     return cast("_Method", called)

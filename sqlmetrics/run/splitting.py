@@ -15,7 +15,7 @@ from sqlmetrics.files import OwnFolder, exchange, replaced
 from sqlmetrics.metrics.conventions import STANDARD
 from sqlmetrics.plan.split import EVENTS, Events, Rule, check_time
 from sqlmetrics.run.printing import require_names
-from sqlmetrics.run.public_calls import passing
+from sqlmetrics.run.public_calls import check_arguments
 from sqlmetrics.run.session import Session
 from sqlmetrics.sql.dialects import Dialect, checked
 from sqlmetrics.sql.query_graph import Node, Plan
@@ -142,8 +142,8 @@ def split_sql(
     """
     from sqlmetrics.engines.relation import TableName
 
-    with passing("split_sql", rule):
-        asked = Rule.of(by, **rule)
+    check_arguments("split_sql", rule, Rule.of)
+    asked = Rule.of(by, **rule)
     if asked.core is not None:
         raise UsageError(
             "core: no single statement removes users and items until all have enough; run the "

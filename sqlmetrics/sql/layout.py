@@ -1,7 +1,8 @@
-"""Lay out printed SQL: join lines that fit into one.
+"""Lay out printed SQL: join lines that fit into one, and break expressions that do not.
 
 The parser's printer writes every expression on a separate line and indents nested expressions.
-This module joins such lines again, up to the maximum line length.
+This module joins such lines again, up to the maximum line length. An expression that is longer is
+broken by its structure: at its weakest operators, or where its brackets open.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def _shown(line: str, quoted: Iterator[str]) -> str:
 def _joined_lines(lines: Sequence[str], indent: int) -> list[str]:
     parts = _parts(lines)
     whole = " ".join(part.joined for part in parts)
-    if len(whole) + indent <= WIDTH and not _COMMENT.search(whole):
+    if _fits(whole, indent) and not _COMMENT.search(whole):
         return [whole]
     return [line for part in parts for line in _lines(part, indent)]
 
@@ -174,7 +175,7 @@ def _inner_lines(part: _Part, indent: int) -> Iterator[str]:
         yield from _filled(part.inner, indent)
         return
     whole = " ".join(child.joined for child in part.inner)
-    if len(whole) + indent <= WIDTH and not _COMMENT.search(whole):
+    if _fits(whole, indent) and not _COMMENT.search(whole):
         yield whole
         return
     for child in part.inner:
@@ -187,7 +188,7 @@ def _filled(items: Sequence[_Part], indent: int) -> Iterator[str]:
     for item in items:
         lines = list(_lines(item, indent))
         together = f"{line} {lines[0]}" if line else lines[0]
-        if len(lines) == 1 and len(together) + indent <= WIDTH:
+        if len(lines) == 1 and _fits(together, indent):
             line = together
             continue
         if line:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlmetrics.engines.base import Engine
 from sqlmetrics.engines.relation import Relation
-from sqlmetrics.errors import DataError, UsageError, close_names, same_letters, suggestion
+from sqlmetrics.errors import DataError, UsageError, close_names, meant, same_letters, suggestion
 from sqlmetrics.sql.quoting import identifier
 from sqlmetrics.sql.templates import render_file
 from sqlmetrics.tables import csv_layout
@@ -519,8 +519,7 @@ class TableReader:
             columns += " (the first line of a CSV file names its columns)"
         of_structs = [c for c, type_name in relation.types.items() if _has_structs(type_name)]
         return DataError(
-            f"{table}: {relation.label} has no column {column!r}"
-            f"{suggestion(column, others) or '.'} {columns}",
+            f"{table}: {relation.label} has no column {column!r}{meant(close) or '.'} {columns}",
             table=table,
             column=name,
             remedy=self._unnested(table, of_structs[0], relation)
